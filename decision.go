@@ -1,0 +1,142 @@
+package writ
+
+import "time"
+
+// Effect is the outcome of deciding. Deny beats ask beats allow.
+type Effect uint8
+
+const (
+	Deny Effect = iota
+	Ask
+	Allow
+)
+
+func (e Effect) String() string {
+	switch e {
+	case Ask:
+		return "ask"
+	case Allow:
+		return "allow"
+	}
+	return "deny"
+}
+
+func (e Effect) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
+
+// Class says what a call does outside its own workspace. The zero value is the
+// strictest: a tool that says nothing is taken to change something outside.
+type Class uint8
+
+const (
+	ClassWrite    Class = iota // changes something outside, or is not idempotent
+	ClassReadOnly              // reads outside
+	ClassNone                  // no contact outside
+)
+
+func (c Class) String() string {
+	switch c {
+	case ClassReadOnly:
+		return "read_only"
+	case ClassNone:
+		return "none"
+	}
+	return "write"
+}
+
+func (c Class) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// A Reason is one source that spoke for an outcome. Text is written for the
+// agent; Where (a configuration file and line, or "built in") is for people.
+type Reason struct {
+	Effect Effect `json:"effect"`
+	Source string `json:"source"` // which rule spoke: level, denied_list, argument_gate, …
+	Text   string `json:"text"`
+	Where  string `json:"where,omitempty"`
+}
+
+// A Decision is the outcome for one call, why, and all that the call may reach.
+// The zero Decision denies.
+type Decision struct {
+	Effect  Effect
+	Reasons []Reason
+	Confine Confinement
+
+	Action  string // the action type of this call
+	Risk    string
+	Class   Class
+	Policy  Digest // of the configuration it was decided under
+	Subject Digest // binds call, class, confinement and policy; set when Effect is Ask
+}
+
+// Confinement is all that a call may reach. The zero value reaches nothing.
+// Paths are absolute with symlinks resolved. A driver enforces all of it or
+// starts nothing (I5).
+type Confinement struct {
+	Read      []string  `json:"read"`  // files and directories readable, with all below
+	Write     []string  `json:"write"` // the same, writable
+	Hide      []string  `json:"hide"`  // out of reach whatever Read and Write say
+	Exec      Exec      `json:"exec"`
+	Network   Network   `json:"network"`
+	Env       []string  `json:"env"` // names passed on besides the driver's own allowlist
+	Isolation Isolation `json:"isolation"`
+	Backend   string    `json:"backend"` // the driver the operator chose; empty: any that holds all of this
+	Limits    Limits    `json:"limits"`
+}
+
+// Exec says which programs a process may execute.
+type Exec struct {
+	Mode  ExecMode `json:"mode"`
+	Files []string `json:"files,omitempty"` // with ExecListed: files, or directories with all below
+}
+
+type ExecMode uint8
+
+const (
+	ExecNone ExecMode = iota
+	ExecListed
+	ExecAny // any program it can read
+)
+
+func (m ExecMode) String() string { return [...]string{"none", "listed", "any"}[m] }
+
+func (m ExecMode) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
+
+// Network says which hosts can be reached.
+type Network struct {
+	Mode  NetworkMode `json:"mode"`
+	Hosts []string    `json:"hosts,omitempty"` // with NetworkHosts: normal forms host:port
+}
+
+type NetworkMode uint8
+
+const (
+	NetworkNone NetworkMode = iota
+	NetworkHosts
+)
+
+func (m NetworkMode) String() string { return [...]string{"none", "hosts"}[m] }
+
+func (m NetworkMode) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
+
+// Isolation is the least separation from the host that will do.
+type Isolation uint8
+
+const (
+	Containerized Isolation = iota // own process table, network, mounts and users
+	Process                        // a confined process on the host
+)
+
+func (i Isolation) String() string { return [...]string{"containerized", "process"}[i] }
+
+func (i Isolation) MarshalText() ([]byte, error) { return []byte(i.String()), nil }
+
+// Limits bound one run. Zero means the driver's own default, never "unlimited".
+type Limits struct {
+	Wall   time.Duration `json:"wall"`
+	Grace  time.Duration `json:"grace"`  // between asking a process to end and killing it
+	Output int64         `json:"output"` // bytes kept of each stream
+	Memory int64         `json:"memory"` // bytes of address space
+	Pids   int64         `json:"pids"`
+	Files  int64         `json:"files"` // open descriptors
+	Size   int64         `json:"size"`  // bytes of one file
+}

@@ -1,0 +1,170 @@
+package writ
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Decider decides a call without side effects. An error denies.
+type Decider interface {
+	Decide(context.Context, Call) (Decision, error)
+}
+
+// Approver asks people. Approve returns once the call has been agreed to, or an
+// error: rejected, expired, or still pending when ctx ends.
+type Approver interface {
+	Approve(context.Context, Call, Decision) (Approval, error)
+}
+
+// Recorder writes an event down durably before it returns. A started event that
+// carries an Approval uses that approval up in the same transaction, or fails.
+type Recorder interface {
+	Record(context.Context, Event) error
+}
+
+// Runner runs a tool under its writ.
+type Runner interface {
+	Run(context.Context, Writ) (Result, error)
+}
+
+// An Approval is a person's agreement to one exact call.
+type Approval struct {
+	ID      string
+	Subject Digest // what was agreed to
+	By      string
+	Expires time.Time
+}
+
+// EventKind names what an event says of a call.
+type EventKind string
+
+const (
+	EventStarted  EventKind = "call.started"
+	EventFinished EventKind = "call.finished"
+	EventRefused  EventKind = "call.refused"
+)
+
+// An Event is what the gate has written down.
+type Event struct {
+	Kind     EventKind
+	Call     Call
+	Decision Decision
+	Approval string // id of the approval that allowed it
+
+	Result   Result        // finished
+	Err      error         // finished with an error, or refused
+	Duration time.Duration // finished
+}
+
+// A Gate is the one place where calls run. The zero Gate refuses everything.
+type Gate struct {
+	decide  Decider
+	approve Approver
+	record  Recorder
+	run     Runner
+}
+
+// NewGate joins the four parts. A missing part is a gate that refuses everything.
+func NewGate(d Decider, a Approver, rec Recorder, run Runner) *Gate {
+	return &Gate{decide: d, approve: a, record: rec, run: run}
+}
+
+// Do takes one call down the one path: check, decide, ask where a person must be
+// asked and decide again, record, run, record. It returns the tool's result, or
+// an *Error; after an error other than Unknown nothing has run, or the tool
+// itself failed and says so.
+func (g *Gate) Do(ctx context.Context, c Call) (Result, error) {
+	if err := g.check(c); err != nil {
+		return Result{}, err
+	}
+	d, err := g.decide.Decide(ctx, c)
+	if err != nil {
+		return g.refuse(ctx, c, Decision{}, "", denyOn(err))
+	}
+	var agreed Approval
+	if d.Effect == Ask {
+		if agreed, err = g.approve.Approve(ctx, c, d); err != nil {
+			return g.refuse(ctx, c, d, agreed.ID, err)
+		}
+		// The world may have moved while a person thought: what runs is decided
+		// now, and must be exactly what was agreed to (I4).
+		if d, err = g.decide.Decide(ctx, c); err != nil {
+			return g.refuse(ctx, c, Decision{}, agreed.ID, denyOn(err))
+		}
+		if d.Effect == Ask && (d.Subject.IsZero() || d.Subject != agreed.Subject) {
+			return g.refuse(ctx, c, d, agreed.ID, Fail(Changed, "what was approved is no longer what would run; ask again", nil))
+		}
+	}
+	if d.Effect == Deny {
+		return g.refuse(ctx, c, d, agreed.ID, refusal(d))
+	}
+	if err := g.record.Record(ctx, Event{Kind: EventStarted, Call: c, Decision: d, Approval: agreed.ID}); err != nil {
+		return Result{}, notRecorded(err)
+	}
+	w := issue(c, d, agreed.ID)
+	began := time.Now()
+	res, runErr := g.runRecovered(ctx, w)
+	w.spend()
+	// The outcome is written down even if the caller has gone.
+	err = g.record.Record(context.WithoutCancel(ctx), Event{
+		Kind: EventFinished, Call: c, Decision: d, Approval: agreed.ID,
+		Result: res, Err: runErr, Duration: time.Since(began),
+	})
+	if err != nil {
+		return Result{}, Fail(Unknown, "the call ran, but its outcome could not be recorded", errors.Join(err, runErr))
+	}
+	return res, runErr
+}
+
+// check refuses what no decision could be made about.
+func (g *Gate) check(c Call) error {
+	if g == nil || g.decide == nil || g.approve == nil || g.record == nil || g.run == nil {
+		return Fail(Internal, "the gate is not assembled; nothing runs", nil)
+	}
+	if c.ID == "" || c.Agent == "" || c.Tool == "" || c.Definition.IsZero() || !c.Resolved {
+		return Fail(Invalid, "the call is incomplete: it has no caller, tool or resolved arguments", nil)
+	}
+	return nil
+}
+
+// refuse records why a call did not run. Waiting is not refusing. A refusal that
+// cannot be recorded is still a refusal.
+func (g *Gate) refuse(ctx context.Context, c Call, d Decision, approval string, why error) (Result, error) {
+	if KindOf(why) == Pending {
+		return Result{}, why
+	}
+	err := g.record.Record(context.WithoutCancel(ctx), Event{Kind: EventRefused, Call: c, Decision: d, Approval: approval, Err: why})
+	if err != nil {
+		return Result{}, notRecorded(errors.Join(err, why))
+	}
+	return Result{}, why
+}
+
+// runRecovered turns a panic of a tool into an error, so that the outcome is
+// recorded and the other calls go on.
+func (g *Gate) runRecovered(ctx context.Context, w Writ) (res Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			res, err = Result{}, Fail(Internal, "the tool failed unexpectedly", fmt.Errorf("panic in %s: %v", w.Call().Tool, p))
+		}
+	}()
+	return g.run.Run(ctx, w)
+}
+
+func denyOn(err error) error {
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return Fail(Denied, "denied: the decision could not be made", err)
+}
+
+func notRecorded(err error) error {
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return Fail(StoreUnavailable, "the ledger cannot be written, so nothing runs", err)
+}

@@ -1,0 +1,136 @@
+// Package sandbox says what a driver is: something that starts a command inside
+// a box that reaches exactly what a writ allows, or starts nothing.
+//
+// Drivers live in packages below this one, named for their technology. The
+// interface is the same for a process on this host, a namespace of its own, a
+// container behind a daemon's socket and a pod in a cluster: the Spec says what
+// to run, the Writ says what it may reach, and neither holds host-only things
+// such as descriptors or process ids. Package sandboxtest is the suite every
+// driver passes.
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/writ-run/writ"
+)
+
+// Driver starts boxes. It is safe for concurrent use.
+type Driver interface {
+	// Name is what the configuration calls it.
+	Name() string
+	// Probe really starts a box, really tries forbidden things, and reports
+	// what held. An error means that the driver cannot start boxes here at all;
+	// it says what is missing and how to get it.
+	Probe(context.Context) (Features, error)
+	// Start starts the command inside a box confined as the writ says, or
+	// returns an error with nothing left running. It refuses a confinement it
+	// cannot enforce whole with a writ.SandboxUnavailable that names what is
+	// missing (I5).
+	Start(context.Context, writ.Writ, Spec) (Box, error)
+}
+
+// Box is one running command. Whoever started it calls Wait exactly once.
+type Box interface {
+	// Wait returns how the command ended, after every process of the box is
+	// gone. Ending the context kills the box first.
+	Wait(context.Context) (Exit, error)
+}
+
+// Spec says what to run.
+type Spec struct {
+	Argv   []string          // Argv[0] is looked up in the box's PATH unless absolute
+	Dir    string            // working directory; empty: the call's
+	Env    map[string]string // added to the environment, through the driver's filter
+	Stdin  io.Reader         // nil: empty
+	Stdout io.Writer         // nil: discarded; written as output comes
+	Stderr io.Writer
+}
+
+// Exit is how a command ended.
+type Exit struct {
+	Code    int           // exit status; -1 when a signal ended it
+	Signal  string        // the signal that ended it, such as "killed"
+	Limit   string        // the limit that ended it: timeout, cancelled; empty: it ended by itself
+	Elapsed time.Duration // wall clock
+	CPU     time.Duration // user and system time of all its processes
+}
+
+// Feature is one property of a box.
+type Feature string
+
+const (
+	FileRead      Feature = "file_read"      // nothing outside Read and Write can be read
+	FileWrite     Feature = "file_write"     // nothing outside Write can be changed: content, names, modes, owners, times
+	StateHidden   Feature = "state_hidden"   // Hide is out of reach, also at level full
+	ExecListed    Feature = "exec_listed"    // only listed programs can be executed
+	NoNetwork     Feature = "no_network"     // no socket of any family leads out
+	HostAllowlist Feature = "host_allowlist" // named hosts, and only those, can be reached
+	OwnProcesses  Feature = "own_processes"  // processes outside cannot be signalled, traced or read
+	ProcessTable  Feature = "process_table"  // processes outside cannot be seen
+	WholeTreeDies Feature = "whole_tree_dies"
+	Unprivileged  Feature = "unprivileged" // no root, no capabilities, no way to regain them
+	Containerized Feature = "containerized"
+	LimitWall     Feature = "limit_wall"
+	LimitMemory   Feature = "limit_memory"
+	LimitPids     Feature = "limit_pids"
+	LimitOutput   Feature = "limit_output"
+)
+
+// Finding is what the probe saw of one feature.
+type Finding struct {
+	Feature  Feature `json:"feature"`
+	Enforced bool    `json:"enforced"`
+	Evidence string  `json:"evidence"` // what was tried and what happened, or why it is not claimed
+}
+
+// Features is the result of a probe: declared against enforced.
+type Features []Finding
+
+// Has reports whether the probe showed f to be enforced.
+func (fs Features) Has(f Feature) bool {
+	return slices.ContainsFunc(fs, func(x Finding) bool { return x.Feature == f && x.Enforced })
+}
+
+// Demands lists the features that a confinement needs of a driver. A box that
+// reaches nothing still needs these held, so most of them are always demanded.
+func Demands(c writ.Confinement) []Feature {
+	need := []Feature{FileRead, FileWrite, StateHidden, OwnProcesses, WholeTreeDies, Unprivileged, LimitWall, LimitOutput}
+	switch c.Network.Mode {
+	case writ.NetworkNone:
+		need = append(need, NoNetwork)
+	default:
+		need = append(need, HostAllowlist)
+	}
+	if c.Exec.Mode != writ.ExecAny {
+		need = append(need, ExecListed)
+	}
+	if c.Isolation == writ.Containerized {
+		need = append(need, Containerized)
+	}
+	return need
+}
+
+// Unmet is the error for a confinement that a driver cannot enforce whole, or
+// nil when it can. hint says how to get what is missing.
+func Unmet(driver string, have Features, c writ.Confinement, hint string) error {
+	var missing []string
+	for _, f := range Demands(c) {
+		if !have.Has(f) {
+			missing = append(missing, string(f))
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	msg := fmt.Sprintf("sandbox_unavailable: driver %s does not enforce %s here", driver, strings.Join(missing, ", "))
+	if hint != "" {
+		msg += "; " + hint
+	}
+	return writ.Fail(writ.SandboxUnavailable, msg, nil)
+}
