@@ -3,6 +3,7 @@ package writ
 import (
 	"encoding/hex"
 	"fmt"
+	"time"
 )
 
 // A Call is one request to use one tool: who asks, for what, with exactly which
@@ -20,6 +21,11 @@ type Call struct {
 	Session string
 	Task    string
 	Door    string // the front door it came through: http, cli, library
+
+	// Patience is how long the caller waits for a person, where one has to be
+	// asked; zero: not at all, the request stays pending. It changes nothing of
+	// what is asked.
+	Patience time.Duration
 
 	Tool       string
 	Definition Digest // of the tool's definition as it was when the call arrived

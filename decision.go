@@ -1,6 +1,10 @@
 package writ
 
-import "time"
+import (
+	"fmt"
+	"slices"
+	"time"
+)
 
 // Effect is the outcome of deciding. Deny beats ask beats allow.
 type Effect uint8
@@ -11,17 +15,11 @@ const (
 	Allow
 )
 
-func (e Effect) String() string {
-	switch e {
-	case Ask:
-		return "ask"
-	case Allow:
-		return "allow"
-	}
-	return "deny"
-}
+var effectNames = []string{"deny", "ask", "allow"}
 
-func (e Effect) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
+func (e Effect) String() string                { return name(e, effectNames) }
+func (e Effect) MarshalText() ([]byte, error)  { return []byte(e.String()), nil }
+func (e *Effect) UnmarshalText(b []byte) error { return parse(e, effectNames, b) }
 
 // Class says what a call does outside its own workspace. The zero value is the
 // strictest: a tool that says nothing is taken to change something outside.
@@ -33,17 +31,11 @@ const (
 	ClassNone                  // no contact outside
 )
 
-func (c Class) String() string {
-	switch c {
-	case ClassReadOnly:
-		return "read_only"
-	case ClassNone:
-		return "none"
-	}
-	return "write"
-}
+var classNames = []string{"write", "read_only", "none"}
 
-func (c Class) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+func (c Class) String() string                { return name(c, classNames) }
+func (c Class) MarshalText() ([]byte, error)  { return []byte(c.String()), nil }
+func (c *Class) UnmarshalText(b []byte) error { return parse(c, classNames, b) }
 
 // A Reason is one source that spoke for an outcome. Text is written for the
 // agent; Where (a configuration file and line, or "built in") is for people.
@@ -97,9 +89,11 @@ const (
 	ExecAny // any program it can read
 )
 
-func (m ExecMode) String() string { return [...]string{"none", "listed", "any"}[m] }
+var execNames = []string{"none", "listed", "any"}
 
-func (m ExecMode) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
+func (m ExecMode) String() string                { return name(m, execNames) }
+func (m ExecMode) MarshalText() ([]byte, error)  { return []byte(m.String()), nil }
+func (m *ExecMode) UnmarshalText(b []byte) error { return parse(m, execNames, b) }
 
 // Network says which hosts can be reached.
 type Network struct {
@@ -114,9 +108,11 @@ const (
 	NetworkHosts
 )
 
-func (m NetworkMode) String() string { return [...]string{"none", "hosts"}[m] }
+var networkNames = []string{"none", "hosts"}
 
-func (m NetworkMode) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
+func (m NetworkMode) String() string                { return name(m, networkNames) }
+func (m NetworkMode) MarshalText() ([]byte, error)  { return []byte(m.String()), nil }
+func (m *NetworkMode) UnmarshalText(b []byte) error { return parse(m, networkNames, b) }
 
 // Isolation is the least separation from the host that will do.
 type Isolation uint8
@@ -126,9 +122,11 @@ const (
 	Process                        // a confined process on the host
 )
 
-func (i Isolation) String() string { return [...]string{"containerized", "process"}[i] }
+var isolationNames = []string{"containerized", "process"}
 
-func (i Isolation) MarshalText() ([]byte, error) { return []byte(i.String()), nil }
+func (i Isolation) String() string                { return name(i, isolationNames) }
+func (i Isolation) MarshalText() ([]byte, error)  { return []byte(i.String()), nil }
+func (i *Isolation) UnmarshalText(b []byte) error { return parse(i, isolationNames, b) }
 
 // Limits bound one run. Zero means the driver's own default, never "unlimited".
 type Limits struct {
@@ -139,4 +137,22 @@ type Limits struct {
 	Pids   int64         `json:"pids"`
 	Files  int64         `json:"files"` // open descriptors
 	Size   int64         `json:"size"`  // bytes of one file
+}
+
+// name and parse are the text of the small enumerations above. A value that is
+// none of them prints as such and is refused.
+func name[T ~uint8](v T, names []string) string {
+	if int(v) < len(names) {
+		return names[v]
+	}
+	return fmt.Sprintf("invalid(%d)", v)
+}
+
+func parse[T ~uint8](v *T, names []string, b []byte) error {
+	i := slices.Index(names, string(b))
+	if i < 0 {
+		return fmt.Errorf("%q is none of %v", b, names)
+	}
+	*v = T(i)
+	return nil
 }

@@ -44,13 +44,17 @@ type Box interface {
 
 // Spec says what to run.
 type Spec struct {
-	Argv   []string          // Argv[0] is looked up in the box's PATH unless absolute
-	Dir    string            // working directory; empty: the call's
-	Env    map[string]string // added to the environment, through the driver's filter
-	Stdin  io.Reader         // nil: empty
-	Stdout io.Writer         // nil: discarded; written as output comes
-	Stderr io.Writer
+	Argv    []string          // Argv[0] is looked up in the box's PATH unless absolute
+	Dir     string            // working directory; empty: the call's
+	Env     map[string]string // added to the environment, through the driver's filter
+	Timeout time.Duration     // instead of the confinement's Wall, at most MaxWall; zero: Wall
+	Stdin   io.Reader         // nil: empty
+	Stdout  io.Writer         // nil: discarded; written as output comes
+	Stderr  io.Writer
 }
+
+// MaxWall is the longest that one run may take.
+const MaxWall = 600 * time.Second
 
 // Exit is how a command ended.
 type Exit struct {

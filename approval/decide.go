@@ -1,0 +1,133 @@
+package approval
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/ledger"
+	"github.com/writ-run/writ/store"
+	"github.com/writ-run/writ/wire"
+)
+
+// Request is a request as it is listed.
+type Request struct {
+	ID        string `json:"id"`
+	State     string `json:"state"`
+	Agent     string `json:"agent"`
+	Tool      string `json:"tool"`
+	Requested string `json:"requested_at"`
+	Expires   string `json:"expires_at"`
+	Decided   string `json:"decided_at,omitempty"`
+	By        string `json:"decided_by,omitempty"`
+	Reason    string `json:"reason,omitempty"`
+	Digest    string `json:"digest"`
+	Shown     *Shown `json:"call,omitempty"` // while it is open
+}
+
+// List gives the requests in a state, or all when state is empty.
+func (d *Desk) List(ctx context.Context, state string) ([]Request, error) {
+	as, err := d.store.Approvals(ctx, state)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Request, 0, len(as))
+	for _, a := range as {
+		if a.State == "pending" && over(a.Expires, d.now()) {
+			if state == "pending" {
+				continue
+			}
+			a.State = "expired"
+		}
+		out = append(out, listed(a))
+	}
+	return out, nil
+}
+
+func listed(a store.Approval) Request {
+	return Request{ID: a.ID, State: a.State, Agent: a.Agent, Tool: a.Tool, Requested: a.Requested, Expires: a.Expires,
+		Decided: a.Decided, By: a.By, Reason: a.Reason, Digest: a.Digest}
+}
+
+// Show gives one request whole.
+func (d *Desk) Show(ctx context.Context, id string) (Request, error) {
+	a, ok, err := d.store.Approval(ctx, id)
+	if err != nil {
+		return Request{}, err
+	}
+	if !ok {
+		return Request{}, writ.Fail(writ.NotFound, fmt.Sprintf("there is no request %q; 'writ approval list' shows those that wait", id), nil)
+	}
+	r := listed(a)
+	r.Shown, err = d.unsealed(a)
+	return r, err
+}
+
+// Answer is a person's decision. Digest is the one that was displayed: whoever
+// approves says what they saw.
+type Answer struct {
+	ID      string
+	Digest  string
+	Approve bool
+	Reason  string
+	Person  string // authenticated by the caller of Decide
+}
+
+// Decide records an answer. Of two answers to one request, one counts.
+func (d *Desk) Decide(ctx context.Context, ans Answer) error {
+	if ans.Person == "" {
+		return writ.Fail(writ.Unauthenticated, "only a person decides", nil)
+	}
+	state, kind := "rejected", "approval.rejected"
+	if ans.Approve {
+		state, kind = "approved", "approval.approved"
+	}
+	before, err := d.Show(ctx, ans.ID)
+	if err != nil {
+		return err
+	}
+	err = d.ledger.Write(ctx, func(tx *store.Tx) (ledger.Entry, error) {
+		ok, err := tx.DecideApproval(ans.ID, ans.Digest, state, ans.Person, ans.Reason, d.now().UTC().Format(ledger.TimeFormat))
+		if err == nil && !ok {
+			err = d.undecidable(ctx, ans)
+		}
+		return ledger.Entry{Kind: kind, Agent: before.Agent, Person: ans.Person, Data: []wire.Field{
+			wire.Str("approval", ans.ID), wire.Str("digest", ans.Digest), wire.Str("factor", "passphrase"), wire.Str("tool", before.Tool),
+		}}, err
+	})
+	if err == nil {
+		d.Changed()
+	}
+	return err
+}
+
+// undecidable says why a request did not take an answer.
+func (d *Desk) undecidable(ctx context.Context, ans Answer) error {
+	a, ok, err := d.store.Approval(ctx, ans.ID)
+	switch {
+	case err != nil:
+		return err
+	case !ok:
+		return writ.Fail(writ.NotFound, "there is no such request", nil)
+	case a.State != "pending":
+		return writ.Fail(writ.Conflict, fmt.Sprintf("request %s is already %s", a.ID, a.State), nil)
+	case a.Digest != ans.Digest:
+		return writ.Fail(writ.Changed, "the digest is not that of the request as it stands; look at it again", nil)
+	}
+	return writ.Fail(writ.Expired, fmt.Sprintf("request %s has expired", a.ID), nil)
+}
+
+// expire ends a request whose time is over. Losing the race to an answer is fine.
+func (d *Desk) expire(ctx context.Context, a store.Approval) error {
+	err := d.ledger.Write(context.WithoutCancel(ctx), func(tx *store.Tx) (ledger.Entry, error) {
+		ok, err := tx.ExpireApproval(a.ID, d.now().UTC().Format(ledger.TimeFormat))
+		if err != nil || !ok {
+			return ledger.Entry{}, err
+		}
+		return ledger.Entry{Kind: "approval.expired", Agent: a.Agent, Data: []wire.Field{wire.Str("approval", a.ID)}}, nil
+	})
+	if err == nil {
+		d.Changed()
+	}
+	return err
+}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/writ-run/writ/api"
+	"github.com/writ-run/writ/engine"
+)
+
+func (a *app) agentCommand() *cobra.Command {
+	return noun("agent", "Agents: what they may do, and their tokens", a.agentList(), a.agentShow(), a.agentToken(), a.agentRevoke())
+}
+
+func (a *app) agentList() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List the configured agents", Args: exactly(0, "no arguments"), Example: "  writ agent list",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			client, err := a.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			agents, err := client.Agents(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.print(agents)
+			}
+			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+			fmt.Fprintln(w, "NAME\tLEVEL\tROLE\tAUTONOMY\tWORKSPACE\tTOOLS\tSTATE")
+			for _, g := range agents {
+				state := "ready"
+				if g.Stopped {
+					state = "stopped"
+				}
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", g.Name, g.Level, g.Role, g.Autonomy, g.Workspace, len(g.Tools), state)
+			}
+			return w.Flush()
+		},
+	}
+}
+
+func (a *app) agentShow() *cobra.Command {
+	return &cobra.Command{
+		Use: "show NAME", Short: "Show one agent: its level, constraints, tools and tokens", Args: exactly(1, "an agent's name"),
+		Example: "  writ agent show coder",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			client, err := a.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			agents, err := client.Agents(cmd.Context())
+			if err != nil {
+				return err
+			}
+			i := slices.IndexFunc(agents, func(g engine.Agent) bool { return g.Name == args[0] })
+			if i < 0 {
+				return fmt.Errorf("there is no agent %q; 'writ agent list' shows them", args[0])
+			}
+			if a.json {
+				return a.print(agents[i])
+			}
+			showAgent(agents[i])
+			return nil
+		},
+	}
+}
+
+func showAgent(g engine.Agent) {
+	fmt.Printf("%s (%s)\n  level      %s\n  role       %s\n  autonomy   %s\n  acts for   %s\n  workspace  %s\n  project    %s\n", g.Name, g.Where, g.Level, g.Role, g.Autonomy, g.Person, g.Workspace, g.Project)
+	for _, k := range slices.Sorted(maps.Keys(g.Constraints)) {
+		fmt.Printf("  %s: %s\n", k, g.Constraints[k])
+	}
+	fmt.Printf("  tools      %s\n", strings.Join(g.Tools, ", "))
+	for _, t := range g.Tokens {
+		state := "good"
+		if t.Revoked != "" {
+			state = "revoked " + t.Revoked
+		}
+		fmt.Printf("  token      %s made %s, %s\n", t.ID, t.Created, state)
+	}
+	if g.Stopped {
+		fmt.Println("  STOPPED: 'writ stop --lift' lifts it")
+	}
+}
+
+func (a *app) agentToken() *cobra.Command {
+	var src passphraseSource
+	c := &cobra.Command{
+		Use: "token NAME", Short: "Make a bearer token for an agent; it is shown once", Args: exactly(1, "an agent's name"),
+		Long:    "Make a bearer token for an agent. Whoever holds it acts as that agent, so it\ntakes a person's passphrase. It is shown once; only a hash is kept.",
+		Example: "  writ agent token coder\n  export WRIT_TOKEN=writ_…",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			client, err := a.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			by, err := src.credentials()
+			if err != nil {
+				return err
+			}
+			token, id, err := client.NewToken(cmd.Context(), args[0], by)
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.print(api.NewToken{ID: id, Agent: args[0], Token: token})
+			}
+			showToken(args[0], token, id)
+			return nil
+		},
+	}
+	personFlags(c, &src)
+	return c
+}
+
+func showToken(agent, token, id string) {
+	fmt.Printf("token %s for agent %s, shown this once:\n\n  export WRIT_TOKEN=%s\n\n", id, agent, token)
+}
+
+func (a *app) agentRevoke() *cobra.Command {
+	return &cobra.Command{
+		Use: "revoke TOKEN-ID", Short: "End a token", Args: exactly(1, "the id of a token; 'writ agent show' lists them"), Example: "  writ agent revoke tok_abc123",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			client, err := a.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if err := client.RevokeToken(cmd.Context(), args[0]); err != nil {
+				return err
+			}
+			fmt.Println("revoked", args[0])
+			return nil
+		},
+	}
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/writ-run/writ/api"
+	"github.com/writ-run/writ/config"
+	"github.com/writ-run/writ/engine"
+)
+
+func (a *app) loadConfig() (*config.Config, error) {
+	path, err := config.Path(a.configFlag)
+	if err != nil {
+		return nil, err
+	}
+	return engine.LoadConfig(path)
+}
+
+// connect is a client of the daemon, which is started when it is down.
+func (a *app) connect(ctx context.Context) (*api.Client, error) {
+	cfg, err := a.loadConfig()
+	if err != nil {
+		return nil, err
+	}
+	c := api.Dial(cfg.StatePath)
+	if c.Alive(ctx) {
+		return c, nil
+	}
+	return c, startDaemon(ctx, cfg, c)
+}
+
+// startWithin is how long a daemon may take to answer.
+const startWithin = 10 * time.Second
+
+// startDaemon starts 'writ serve' in the background with a clean environment:
+// what the caller's shell has set is none of the daemon's business.
+func startDaemon(ctx context.Context, cfg *config.Config, c *api.Client) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(cfg.StatePath, 0o700); err != nil {
+		return fmt.Errorf("start the daemon: %w", err)
+	}
+	logPath := filepath.Join(cfg.StatePath, "daemon.log")
+	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("start the daemon: %w", err)
+	}
+	defer log.Close()
+	cmd := exec.Command(self, "serve", "--config", cfg.Path)
+	cmd.Env, cmd.Dir = cleanEnv(), "/"
+	cmd.Stdout, cmd.Stderr = log, log
+	detach(cmd)
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start the daemon: %w", err)
+	}
+	exited := make(chan error, 1)
+	go func() { exited <- cmd.Wait() }()
+	ctx, cancel := context.WithTimeout(ctx, startWithin)
+	defer cancel()
+	for {
+		select {
+		case <-exited:
+			// Another caller may have started one at the same moment.
+			if c.Alive(ctx) {
+				return nil
+			}
+			return fmt.Errorf("the daemon did not start: %s", lastLines(logPath))
+		case <-ctx.Done():
+			return errors.New("the daemon does not answer; see " + logPath)
+		case <-time.After(20 * time.Millisecond):
+			if c.Alive(ctx) {
+				return nil
+			}
+		}
+	}
+}
+
+// cleanEnv is what a daemon takes over from whoever starts it.
+func cleanEnv() []string {
+	var out []string
+	for _, kv := range os.Environ() {
+		name, _, _ := strings.Cut(kv, "=")
+		switch name {
+		case "HOME", "USER", "LOGNAME", "PATH", "LANG", "TZ", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "TMPDIR":
+			out = append(out, kv)
+		}
+	}
+	return out
+}
+
+func lastLines(path string) string {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
+	}
+	lines := strings.Split(strings.TrimSpace(string(bytes.ToValidUTF8(b, nil))), "\n")
+	return strings.Join(lines[max(0, len(lines)-5):], "\n")
+}

@@ -1,0 +1,12 @@
+//go:build unix
+
+package main
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// detach gives the daemon a session of its own: Ctrl-C in the caller's terminal
+// is not meant for it.
+func detach(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }

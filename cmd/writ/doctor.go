@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/writ-run/writ/api"
+)
+
+func (a *app) doctorCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "doctor", Short: "Examine the set-up: what is enforced on this machine, with evidence", Args: exactly(0, "no arguments"),
+		Long: `Examine the set-up. Each sandbox driver starts a real box, tries forbidden things
+in it and reports what held.`,
+		Example: "  writ doctor\n  writ doctor --json",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			client, err := a.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			d, err := client.Doctor(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.print(d)
+			}
+			return showDoctor(d)
+		},
+	}
+}
+
+func showDoctor(d api.Doctor) error {
+	fmt.Printf("writ %s\nmode           %s\nconfiguration  %s\nstate          %s\n", d.Version, d.Mode, d.Config, d.State)
+	if d.People == 0 {
+		fmt.Println("people         none: nobody can approve; run 'writ init'")
+	}
+	for _, w := range d.Warnings {
+		fmt.Println("warning       ", w)
+	}
+	for _, r := range d.Drivers {
+		fmt.Printf("\ndriver %s\n", r.Driver)
+		if r.Error != "" {
+			fmt.Println("  cannot be used here:", visible(r.Error))
+		}
+		w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+		for _, f := range r.Findings {
+			held := "enforced"
+			if !f.Enforced {
+				held = "NOT"
+			}
+			fmt.Fprintf(w, "  %s\t%s\t%s\n", f.Feature, held, visible(f.Evidence))
+		}
+		if err := w.Flush(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/api"
+)
+
+func (a *app) explainCommand() *cobra.Command {
+	var agent, argsFlag string
+	c := &cobra.Command{
+		Use:   "explain TOOL [KEY=TEXT | KEY:=JSON]...",
+		Short: "Say what would be decided about a call, and why",
+		Long: `Decide a call without making it: every reason that spoke, with the line of the
+configuration it came from, and all that the call would reach.
+Exit code 3 when it would be denied, 4 when a person would be asked.`,
+		Example: `  writ explain delete_file --agent coder path=old.txt
+  writ explain shell_command --agent coder --args '{"command":"make","hosts":["example.com"]}'`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("expected a tool's name; 'writ tool list' shows them")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, words []string) error {
+			if agent == "" {
+				return usagef("name the agent with --agent; 'writ agent list' shows them")
+			}
+			args, err := callArgs(argsFlag, words[1:])
+			if err != nil {
+				return err
+			}
+			client, err := a.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			x, err := client.Explain(cmd.Context(), api.ExplainRequest{Agent: agent, Tool: words[0], Args: args})
+			if err != nil {
+				return err
+			}
+			return errors.Join(a.showExplanation(x), effectCode(x.Effect))
+		},
+	}
+	c.Flags().StringVar(&agent, "agent", "", "the agent that would call")
+	c.Flags().StringVar(&argsFlag, "args", "", "arguments as a JSON object; - reads them from standard input")
+	return c
+}
+
+func effectCode(effect string) error {
+	switch effect {
+	case "deny":
+		return exitCode(exitDenied)
+	case "ask":
+		return exitCode(exitPending)
+	}
+	return nil
+}
+
+func (a *app) showExplanation(x api.Explanation) error {
+	if a.json {
+		return a.print(x)
+	}
+	fmt.Printf("%s   (action %s, risk %s, class %s)\n\n", strings.ToUpper(x.Effect), x.Action, x.Risk, x.Class)
+	showReasons(x.Reasons)
+	fmt.Println()
+	showReach(x.Confine)
+	return nil
+}
+
+func showReasons(reasons []writ.Reason) {
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	for _, r := range reasons {
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", r.Effect, r.Source, visible(r.Text), r.Where)
+	}
+	w.Flush()
+}
+
+// showReach prints a confinement in full.
+func showReach(c writ.Confinement) {
+	list := func(items []string) string {
+		if len(items) == 0 {
+			return "nothing"
+		}
+		return visible(strings.Join(items, ", "))
+	}
+	fmt.Printf("  can read     %s\n  can write    %s\n  never        %s\n", list(c.Read), list(c.Write), list(c.Hide))
+	hosts := "no network"
+	if c.Network.Mode != writ.NetworkNone {
+		hosts = list(c.Network.Hosts)
+	}
+	programs := c.Exec.Mode.String()
+	if c.Exec.Mode == writ.ExecListed {
+		programs = fmt.Sprintf("%d listed files", len(c.Exec.Files))
+	}
+	fmt.Printf("  can reach    %s\n  can execute  %s\n  isolation    %s\n", hosts, programs, c.Isolation)
+	if c.Limits.Wall > 0 {
+		fmt.Printf("  time limit   %s\n", c.Limits.Wall)
+	}
+}

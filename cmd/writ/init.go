@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/writ-run/writ/api"
+	"github.com/writ-run/writ/config"
+	"github.com/writ-run/writ/engine"
+	"github.com/writ-run/writ/store"
+)
+
+// setup is what init does to a store: on the daemon when one runs, else on an
+// engine of its own.
+type setup interface {
+	People(context.Context) ([]store.Person, error)
+	AddFirstPerson(context.Context, engine.Credentials) error
+	NewToken(ctx context.Context, agent string, by engine.Credentials) (token, id string, err error)
+}
+
+func (a *app) initCommand() *cobra.Command {
+	var src passphraseSource
+	var workspace, agent string
+	var noPerson bool
+	c := &cobra.Command{
+		Use:   "init",
+		Short: "Set up: a commented configuration, yourself with a passphrase, an agent's token",
+		Long: `Set up writ for your user. It writes a commented starting configuration unless
+there is one, makes you the first person who can approve (choose a passphrase),
+and makes a token for the agent, which is shown once. It changes nothing that is
+there already, so it can be run again.`,
+		Example: `  writ init
+  writ init --workspace ~/src/app --agent coder
+  pass show writ | writ init --passphrase-stdin`,
+		Args: exactly(0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !config.ValidName(agent) {
+				return usagef("an agent's name has letters, digits, _ . and -")
+			}
+			if src.name == "" {
+				src.name = userName()
+			}
+			if err := a.writeStarter(agent, src.name, workspace); err != nil {
+				return err
+			}
+			if noPerson {
+				return nil
+			}
+			return a.setUp(cmd.Context(), &src)
+		},
+	}
+	c.Flags().StringVar(&workspace, "workspace", "", "directory the agent works in (default "+defaultWorkspace()+")")
+	c.Flags().StringVar(&agent, "agent", "coder", "name of the agent")
+	c.Flags().BoolVar(&noPerson, "no-person", false, "write the configuration only")
+	personFlags(c, &src)
+	return c
+}
+
+// defaultWorkspace is outside root's home, which other users cannot enter: boxes
+// never run as root.
+func defaultWorkspace() string {
+	home, err := os.UserHomeDir()
+	if err != nil || os.Geteuid() == 0 {
+		return "/srv/writ-workspace"
+	}
+	return filepath.Join(home, "writ-workspace")
+}
+
+func (a *app) writeStarter(agent, person, workspace string) error {
+	path, err := config.Path(a.configFlag)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(path); err == nil {
+		fmt.Printf("configuration  %s (kept as it is)\n", path)
+		return nil
+	}
+	if workspace == "" {
+		workspace = defaultWorkspace()
+	}
+	if workspace, err = filepath.Abs(workspace); err != nil {
+		return err
+	}
+	if err := makeWorkspace(workspace); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(config.Starter(agent, person, workspace))
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if _, err := engine.LoadConfig(path); err != nil {
+		return errors.Join(err, os.Remove(path))
+	}
+	fmt.Printf("configuration  %s\nworkspace      %s\n", path, workspace)
+	return nil
+}
+
+// nobody is the user that owns a workspace which root makes.
+const nobody = 65534
+
+func makeWorkspace(dir string) error {
+	if _, err := os.Stat(dir); err == nil {
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	fmt.Println("you are root: the workspace is given to user nobody, whom its commands run as")
+	return os.Chown(dir, nobody, nobody)
+}
+
+// setUp makes the first person and a token, through the daemon or without one.
+func (a *app) setUp(ctx context.Context, src *passphraseSource) error {
+	cfg, err := a.loadConfig()
+	if err != nil {
+		return err
+	}
+	if client := api.Dial(cfg.StatePath); client.Alive(ctx) {
+		return a.setUpOn(ctx, client, cfg, src)
+	}
+	e, err := engine.Open(ctx, engine.Options{Config: cfg.Path})
+	if err != nil {
+		return err
+	}
+	return errors.Join(a.setUpOn(ctx, e, cfg, src), e.Close())
+}
+
+func (a *app) setUpOn(ctx context.Context, s setup, cfg *config.Config, src *passphraseSource) error {
+	people, err := s.People(ctx)
+	if err != nil {
+		return err
+	}
+	if len(people) > 0 {
+		fmt.Printf("person         %s (there already)\n\n'writ agent token NAME' makes another token.\n", people[0].Name)
+		return nil
+	}
+	pass, err := src.chosen()
+	if err != nil {
+		return err
+	}
+	me := engine.Credentials{Name: src.name, Passphrase: pass}
+	if err := s.AddFirstPerson(ctx, me); err != nil {
+		return err
+	}
+	fmt.Printf("person         %s, who can approve\n", me.Name)
+	if len(cfg.Agents) == 0 {
+		return nil
+	}
+	agent := cfg.Agents[0].Name
+	token, id, err := s.NewToken(ctx, agent, me)
+	if err != nil {
+		return err
+	}
+	showToken(agent, token, id)
+	fmt.Printf(`Try it:
+  writ call write_file path=hello.txt content=hi     allowed
+  writ call read_file path=/etc/shadow               denied, and why
+  writ call delete_file path=hello.txt               asks: approve it in another terminal with
+      writ approval list
+      writ approval approve ID
+  writ ledger verify
+`)
+	return nil
+}

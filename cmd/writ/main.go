@@ -1,0 +1,144 @@
+// Command writ stands between AI agents and the tools they call.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/api"
+	"github.com/writ-run/writ/engine"
+	"github.com/writ-run/writ/sandbox/subprocess"
+)
+
+// Exit codes, as the help says.
+const (
+	exitOK      = 0
+	exitError   = 1
+	exitUsage   = 2
+	exitDenied  = 3
+	exitPending = 4
+)
+
+func main() {
+	subprocess.Main() // does not return when this process is to become a box
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:]))
+}
+
+func run(ctx context.Context, args []string) int {
+	root := newRoot()
+	root.SetArgs(args)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return exitOK
+	}
+	var quiet exitCode
+	if errors.As(err, &quiet) {
+		return int(quiet)
+	}
+	fmt.Fprintln(os.Stderr, "writ: "+visible(message(err)))
+	var usage usageError
+	if errors.As(err, &usage) {
+		fmt.Fprintf(os.Stderr, "Run '%s --help' for how it is used.\n", cmd.CommandPath())
+		return exitUsage
+	}
+	return codeOf(err)
+}
+
+// exitCode ends the program without another message.
+type exitCode int
+
+func (e exitCode) Error() string { return fmt.Sprintf("exit %d", int(e)) }
+
+type usageError struct{ error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+func message(err error) string {
+	var p *api.Problem
+	if errors.As(err, &p) {
+		return p.Detail
+	}
+	return err.Error()
+}
+
+func codeOf(err error) int {
+	kind := writ.KindOf(err)
+	var p *api.Problem
+	if errors.As(err, &p) {
+		kind = p.Kind
+	}
+	switch kind {
+	case writ.Denied, writ.Rejected, writ.Expired, writ.Stopped:
+		return exitDenied
+	case writ.Pending:
+		return exitPending
+	}
+	return exitError
+}
+
+// app is what every command shares.
+type app struct {
+	configFlag string
+	json       bool
+}
+
+func newRoot() *cobra.Command {
+	a := &app{}
+	root := &cobra.Command{
+		Use:   "writ",
+		Short: "A gate between AI agents and the tools they call",
+		Long: `writ stands between AI agents and the tools they call. One gate decides every
+call, asks a person where a person must be asked, writes down what is about to
+happen, and only then lets the tool run, in a sandbox that can reach exactly
+what was decided.
+
+Exit codes: 0 ok, 1 error, 2 usage, 3 denied, 4 needs approval.`,
+		Example: `  writ init                              set up: configuration, yourself, an agent's token
+  writ call read_file path=README.md     call a tool as the agent of $WRIT_TOKEN
+  writ approval list                     see what waits for you
+  writ explain delete_file --agent coder --args '{"path":"x"}'
+  writ ledger verify                     check the record of everything`,
+		Version:       engine.Version(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.PersistentFlags().StringVar(&a.configFlag, "config", "", "configuration file (default $WRIT_CONFIG, else writ/writ.yaml in your configuration directory)")
+	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.AddCommand(a.initCommand(), a.serveCommand(), a.callCommand(), a.explainCommand(), a.approvalCommand(), a.agentCommand(),
+		a.toolCommand(), a.ledgerCommand(), a.configCommand(), a.doctorCommand(), a.stopCommand())
+	return root
+}
+
+// exactly is cobra.ExactArgs with an error that counts as usage.
+func exactly(n int, what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) != n {
+			return usagef("expected %s", what)
+		}
+		return nil
+	}
+}
+
+// noun is a command that only groups verbs.
+func noun(use, short string, verbs ...*cobra.Command) *cobra.Command {
+	c := &cobra.Command{Use: use, Short: short, Args: func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return usagef("unknown verb %q", args[0])
+		}
+		return nil
+	}, RunE: func(cmd *cobra.Command, _ []string) error {
+		return cmd.Help()
+	}}
+	c.AddCommand(verbs...)
+	return c
+}

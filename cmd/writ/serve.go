@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/writ-run/writ/api"
+	"github.com/writ-run/writ/config"
+	"github.com/writ-run/writ/engine"
+	"github.com/writ-run/writ/store/sqlite"
+)
+
+func (a *app) serveCommand() *cobra.Command {
+	var end bool
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the daemon in the foreground",
+		Long: `Run the daemon: the gate, its store and its front doors. Agents come over HTTP on
+loopback with a bearer token; you come over a socket only your user can open.
+Other commands start a daemon in the background when none runs. Ctrl-C ends it.`,
+		Example: "  writ serve\n  writ serve --stop     end the daemon that runs",
+		Args:    exactly(0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if end {
+				return a.endDaemon(cmd.Context())
+			}
+			return a.serve(cmd.Context())
+		},
+	}
+	c.Flags().BoolVar(&end, "stop", false, "end the daemon that runs")
+	return c
+}
+
+func (a *app) serve(ctx context.Context) error {
+	path, err := config.Path(a.configFlag)
+	if err != nil {
+		return err
+	}
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelInfo}))
+	e, err := engine.Open(ctx, engine.Options{Config: path, Log: log})
+	if errors.Is(err, sqlite.ErrLocked) {
+		return fmt.Errorf("%w; 'writ serve --stop' ends it", err)
+	}
+	if err != nil {
+		return err
+	}
+	l, err := api.Listen(e.Config.File.Listen, e.Config.StatePath)
+	if err != nil {
+		return errors.Join(err, e.Close())
+	}
+	if err := banner(ctx, e, l.Agents.Addr().String()); err != nil {
+		return errors.Join(err, e.Close())
+	}
+	return errors.Join(api.Serve(ctx, e, l, log), e.Close())
+}
+
+// banner says what runs, what it does not protect, and what to do next.
+func banner(ctx context.Context, e *engine.Engine, addr string) error {
+	fmt.Printf("writ %s serves agents on http://%s\n", engine.Version(), addr)
+	fmt.Printf("  configuration %s\n  state         %s\n  mode          %s\n", e.Config.Path, e.Config.StatePath, api.Mode)
+	for _, w := range e.Config.Warnings {
+		fmt.Printf("  warning       %s\n", w)
+	}
+	people, err := e.People(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Println(nextSteps(e, len(people) > 0))
+	return nil
+}
+
+func nextSteps(e *engine.Engine, someone bool) string {
+	agent := "NAME"
+	if len(e.Config.Agents) > 0 {
+		agent = e.Config.Agents[0].Name
+	}
+	if !someone {
+		return "\nNobody can approve yet. In another terminal:\n  writ init                     choose a passphrase and get a token for agent " + agent +
+			"\n  (no terminal? echo PASSPHRASE | writ init --passphrase-stdin)"
+	}
+	return "\nNext, in another terminal:\n  writ agent token " + agent + "        a token for the agent, shown once\n" +
+		"  export WRIT_TOKEN=writ_…\n  writ call list_directory      an allowed call\n  writ approval list            what waits for you\n  writ doctor                   what is enforced here"
+}
+
+func (a *app) endDaemon(ctx context.Context) error {
+	cfg, err := a.loadConfig()
+	if err != nil {
+		return err
+	}
+	err = api.Dial(cfg.StatePath).Shutdown(ctx)
+	if api.IsDown(err) {
+		return errors.New("no daemon runs")
+	}
+	if err == nil {
+		fmt.Println("the daemon is ending")
+	}
+	return err
+}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/writ-run/writ/api"
+)
+
+func (a *app) stopCommand() *cobra.Command {
+	var all, lift bool
+	var reason string
+	var src passphraseSource
+	c := &cobra.Command{
+		Use:   "stop [AGENT]",
+		Short: "Stop an agent, or all: no new calls, no unused approvals, running boxes killed",
+		Long: `Stop an agent: its new calls are refused, approvals it has not used are void, and
+what it runs is killed. A stop survives restarts; only a person lifts it, with
+--lift and a passphrase. To end the daemon itself: writ serve --stop.`,
+		Example: "  writ stop coder --reason 'deleted the wrong file'\n  writ stop --all\n  writ stop --lift coder",
+		Args: func(_ *cobra.Command, args []string) error {
+			if all == (len(args) == 1) || len(args) > 1 {
+				return usagef("name one agent, or --all")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			agent := "*"
+			if !all {
+				agent = args[0]
+			}
+			client, err := a.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if !lift {
+				err := client.Stop(cmd.Context(), api.StopRequest{Agent: agent, Reason: reason})
+				if err == nil {
+					fmt.Println("stopped", agent)
+				}
+				return err
+			}
+			by, err := src.credentials()
+			if err != nil {
+				return err
+			}
+			if err := client.Lift(cmd.Context(), agent, by); err != nil {
+				return err
+			}
+			fmt.Println("lifted", agent)
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&all, "all", false, "every agent")
+	c.Flags().BoolVar(&lift, "lift", false, "lift the stop instead; takes a passphrase")
+	c.Flags().StringVar(&reason, "reason", "", "why; recorded")
+	personFlags(c, &src)
+	return c
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/user"
+	"strings"
+	"unicode"
+
+	"golang.org/x/term"
+
+	"github.com/writ-run/writ/engine"
+)
+
+// visible makes control, bidirectional and invisible characters readable, so that
+// text from an agent cannot move the cursor, reorder itself or hide.
+func visible(s string) string {
+	if strings.IndexFunc(s, invisible) < 0 {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if invisible(r) {
+			fmt.Fprintf(&b, "<U+%04X>", r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+func invisible(r rune) bool {
+	if r == '\n' || r == '\t' {
+		return false
+	}
+	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Variation_Selector, unicode.Co, unicode.Cs) ||
+		r == '\u115F' || r == '\u1160' || r == '\u3164' || r == '\uFFA0' || r == '\u034F' || r >= 0xE0000
+}
+
+func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+
+func (a *app) print(v any) error {
+	enc := json.NewEncoder(os.Stdout)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+// passphraseSource is where a person's passphrase is read: the terminal, or with
+// --passphrase-stdin one line of standard input, for password managers. Never a
+// file, a flag or the environment.
+type passphraseSource struct {
+	name  string
+	stdin bool
+	lines *bufio.Reader
+}
+
+func (p *passphraseSource) credentials() (engine.Credentials, error) {
+	pass, err := p.read("Passphrase: ")
+	return engine.Credentials{Name: p.name, Passphrase: pass}, err
+}
+
+// chosen reads a new passphrase, twice on a terminal.
+func (p *passphraseSource) chosen() (string, error) {
+	first, err := p.read("Choose a passphrase: ")
+	if err != nil || p.stdin {
+		return first, err
+	}
+	again, err := p.read("Again: ")
+	if err == nil && again != first {
+		err = errors.New("the two passphrases differ; nothing was changed")
+	}
+	return first, err
+}
+
+func (p *passphraseSource) read(prompt string) (string, error) {
+	if p.stdin {
+		if p.lines == nil {
+			p.lines = bufio.NewReader(os.Stdin)
+		}
+		line, err := p.lines.ReadString('\n')
+		if err != nil && (err != io.EOF || line == "") {
+			return "", errors.New("there is no passphrase on standard input")
+		}
+		return strings.TrimRight(line, "\r\n"), nil
+	}
+	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
+	if err != nil {
+		return "", errors.New("a passphrase is typed on a terminal, and there is none; run it in one, or pipe the passphrase in with --passphrase-stdin")
+	}
+	defer tty.Close()
+	fmt.Fprint(tty, prompt)
+	pass, err := term.ReadPassword(int(tty.Fd()))
+	fmt.Fprintln(tty)
+	return string(pass), err
+}
+
+func userName() string {
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return "me"
+}

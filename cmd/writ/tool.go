@@ -1,0 +1,94 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/writ-run/writ/api"
+)
+
+func (a *app) toolCommand() *cobra.Command {
+	return noun("tool", "The tools there are", a.toolList(), a.toolShow())
+}
+
+// viewClient sees all tools, or with $WRIT_TOKEN those the agent may use.
+func (a *app) viewClient(cmd *cobra.Command, asAgent bool) (*api.Client, error) {
+	client, err := a.connect(cmd.Context())
+	if err != nil || !asAgent {
+		return client, err
+	}
+	client.Token, err = agentToken("")
+	return client, err
+}
+
+func (a *app) toolList() *cobra.Command {
+	var mine bool
+	c := &cobra.Command{
+		Use: "list", Short: "List tools", Args: exactly(0, "no arguments"), Example: "  writ tool list\n  writ tool list --mine     those the agent of $WRIT_TOKEN may use",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			client, err := a.viewClient(cmd, mine)
+			if err != nil {
+				return err
+			}
+			tools, err := client.Tools(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.print(tools)
+			}
+			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+			fmt.Fprintln(w, "NAME\tCATEGORY\tACTION\tRISK\tWHAT")
+			for _, t := range tools {
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", t.Name, t.Category, t.Action, t.Policy.Risk, t.Title)
+			}
+			return w.Flush()
+		},
+	}
+	c.Flags().BoolVar(&mine, "mine", false, "only what the agent of $WRIT_TOKEN may use")
+	return c
+}
+
+func (a *app) toolShow() *cobra.Command {
+	return &cobra.Command{
+		Use: "show NAME", Short: "Show a tool's definition", Args: exactly(1, "a tool's name; 'writ tool list' shows them"), Example: "  writ tool show shell_command",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			client, err := a.viewClient(cmd, false)
+			if err != nil {
+				return err
+			}
+			t, err := client.Tool(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.print(t)
+			}
+			showTool(t)
+			return nil
+		},
+	}
+}
+
+func showTool(t api.ToolView) {
+	fmt.Printf("%s: %s\n\n%s\n\n  category  %s\n  action    %s\n  risk      %s\n  digest    %s\n\nparameters\n", t.Name, t.Title, t.Description, t.Category, t.Action, t.Policy.Risk, t.Digest)
+	var pretty bytes.Buffer
+	if json.Indent(&pretty, t.Schema, "  ", "  ") != nil {
+		pretty.Write(t.Schema)
+	}
+	fmt.Printf("  %s\n", pretty.String())
+	for _, e := range t.Examples {
+		fmt.Printf("\nexample: %s\n  writ call %s --args '%s'\n", e.What, t.Name, e.Args)
+	}
+	if len(t.Failures) > 0 {
+		fmt.Println("\nit fails when")
+	}
+	for _, f := range t.Failures {
+		fmt.Printf("  - %s\n", f)
+	}
+}

@@ -1,0 +1,167 @@
+// Package config reads the one configuration file, strictly, into one value:
+// every key is enforced somewhere or refused here, and every error names file,
+// line and the nearest valid spelling. It never reads from a workspace an agent
+// can write.
+package config
+
+import (
+	"time"
+
+	"github.com/writ-run/writ/access"
+	"github.com/writ-run/writ/action"
+)
+
+// File is the configuration as written, laid over the defaults.
+type File struct {
+	Version    int                  `yaml:"version"`
+	Listen     string               `yaml:"listen"`
+	Store      Store                `yaml:"store"`
+	Workspaces map[string]Workspace `yaml:"workspaces"`
+	Agents     map[string]Agent     `yaml:"agents"`
+	Roles      map[string]Role      `yaml:"roles"`
+	ToolAccess ToolAccess           `yaml:"tool_access"`
+	Autonomy   Autonomy             `yaml:"autonomy"`
+	Actions    Actions              `yaml:"actions"`
+	Tools      map[string]ToolRule  `yaml:"tools"`
+	Sandboxing Sandboxing           `yaml:"sandboxing"`
+	Approvals  Approvals            `yaml:"approvals"`
+}
+
+// Store is where writ keeps its state.
+type Store struct {
+	Path    string `yaml:"path"`    // directory of database, keys and socket
+	Witness string `yaml:"witness"` // file that signed ledger heads are copied to
+}
+
+// Workspace is a directory agents work in, and the project around it.
+type Workspace struct {
+	Path    string `yaml:"path"`
+	Project string `yaml:"project"`
+}
+
+// Agent is one agent.
+type Agent struct {
+	Workspace string           `yaml:"workspace"`
+	Person    string           `yaml:"person"`
+	Role      string           `yaml:"role"`
+	Level     *access.Level    `yaml:"level"`
+	Autonomy  *access.Autonomy `yaml:"autonomy"`
+	Allowed   *[]string        `yaml:"allowed"`
+	Denied    []string         `yaml:"denied"`
+	Overrides Overrides        `yaml:"overrides"`
+	Gate      *bool            `yaml:"enforce_tool_policies"`
+}
+
+// Overrides change any of the six sub-constraints for one agent.
+type Overrides struct {
+	FileSystem       *access.FileScope    `yaml:"file_system"`
+	Network          *access.NetworkMode  `yaml:"network"`
+	NetworkAllowlist *[]string            `yaml:"network_allowlist"`
+	Git              *access.GitMode      `yaml:"git"`
+	CodeExecution    *access.CodeMode     `yaml:"code_execution"`
+	Terminal         *access.TerminalMode `yaml:"terminal"`
+	RequiresApproval *[]string            `yaml:"requires_approval"`
+}
+
+// Role is a bundle of the operator's own.
+type Role struct {
+	Allowed  *[]string        `yaml:"allowed"`
+	Denied   []string         `yaml:"denied"`
+	Level    *access.Level    `yaml:"level"`
+	Autonomy *access.Autonomy `yaml:"autonomy"`
+}
+
+// ToolAccess sets the access levels.
+type ToolAccess struct {
+	Levels             map[access.Level]Level `yaml:"levels"`
+	RestrictedCommands []string               `yaml:"restricted_commands"`
+}
+
+// Level is one level's sub-constraints.
+type Level struct {
+	Description      string               `yaml:"description"`
+	FileSystem       *access.FileScope    `yaml:"file_system"`
+	Network          *access.NetworkMode  `yaml:"network"`
+	NetworkAllowlist *[]string            `yaml:"network_allowlist"`
+	Git              *access.GitMode      `yaml:"git"`
+	CodeExecution    *access.CodeMode     `yaml:"code_execution"`
+	Terminal         *access.TerminalMode `yaml:"terminal"`
+	RequiresApproval *[]string            `yaml:"requires_approval"`
+	Deployment       *bool                `yaml:"deployment"`
+}
+
+// Autonomy sets how much agents do without asking.
+type Autonomy struct {
+	Default access.Autonomy            `yaml:"default"`
+	Presets map[access.Autonomy]Preset `yaml:"presets"`
+}
+
+// Preset is the patterns of one autonomy.
+type Preset struct {
+	AutoApprove   *[]string `yaml:"auto_approve"`
+	HumanApproval *[]string `yaml:"human_approval"`
+}
+
+// Actions registers custom action types.
+type Actions struct {
+	Custom map[string]action.Risk `yaml:"custom"`
+}
+
+// ToolRule tightens one tool.
+type ToolRule struct {
+	RequiresApproval bool `yaml:"requires_approval"`
+	Disabled         bool `yaml:"disabled"`
+}
+
+// Sandboxing chooses and sets sandbox drivers.
+type Sandboxing struct {
+	DefaultBackend Backend                     `yaml:"default_backend"`
+	Overrides      map[action.Category]Backend `yaml:"overrides"`
+	Subprocess     Subprocess                  `yaml:"subprocess"`
+}
+
+// Subprocess sets the subprocess driver.
+type Subprocess struct {
+	TimeoutSeconds        int      `yaml:"timeout_seconds"`
+	KillGraceSeconds      int      `yaml:"kill_grace_seconds"`
+	WorkspaceOnly         bool     `yaml:"workspace_only"`
+	RestrictedPath        bool     `yaml:"restricted_path"`
+	ExtraSafePathPrefixes []string `yaml:"extra_safe_path_prefixes"`
+}
+
+// Approvals sets how approvals behave.
+type Approvals struct {
+	Expiry Duration `yaml:"expiry"`
+}
+
+// Duration is written 90s, 15m, 24h or 7d.
+type Duration time.Duration
+
+// Backend is the name of a sandbox driver, or auto.
+type Backend string
+
+// notBuilt names keys of the product that this version refuses, so that nobody
+// believes them to be in force.
+var notBuilt = map[string]string{
+	"people":                       "the people block (people are kept in the store; 'writ init' makes the first)",
+	"upstreams":                    "upstream MCP servers",
+	"connections":                  "connections",
+	"secrets":                      "secret backends",
+	"egress":                       "egress",
+	"screening":                    "screening",
+	"policies":                     "operator policies",
+	"trust":                        "trust",
+	"tool_disclosure":              "progressive disclosure",
+	"container_log_shipping":       "container log shipping",
+	"retention":                    "keeping arguments and results",
+	"telemetry":                    "telemetry",
+	"toolsmith":                    "the toolsmith",
+	"sandboxing.docker":            "the docker driver",
+	"sandboxing.k8s":               "the k8s driver",
+	"sandboxing.native":            "the native driver",
+	"sandboxing.lifecycle":         "keeping boxes warm",
+	"tool_access.containerized_by": "choosing what counts as containerized",
+	"approvals.timeout":            "timeout policies",
+	"approvals.four_eyes":          "four eyes",
+	"approvals.quorum":             "quorum",
+}

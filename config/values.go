@@ -1,0 +1,112 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/writ-run/writ/access"
+	"github.com/writ-run/writ/action"
+)
+
+// UnmarshalText reads a duration of at least a second.
+func (d *Duration) UnmarshalText(b []byte) error {
+	s := string(b)
+	var v time.Duration
+	var err error
+	if days, ok := strings.CutSuffix(s, "d"); ok {
+		var n int
+		n, err = strconv.Atoi(days)
+		if err == nil && n > 36500 {
+			err = fmt.Errorf("too long")
+		}
+		v = time.Duration(n) * 24 * time.Hour
+	} else {
+		v, err = time.ParseDuration(s)
+	}
+	if err != nil || v < time.Second {
+		return fmt.Errorf("%q is not a duration of at least 1s; write 90s, 15m, 24h or 7d", s)
+	}
+	*d = Duration(v)
+	return nil
+}
+
+func (d Duration) String() string { return time.Duration(d).String() }
+
+var backends = []string{"auto", "subprocess"}
+
+var laterBackends = []string{"native", "bwrap", "firejail", "seatbelt", "docker", "k8s", "wasm"}
+
+// UnmarshalText takes the drivers this version has.
+func (k *Backend) UnmarshalText(b []byte) error {
+	s := string(b)
+	if slices.Contains(laterBackends, s) {
+		return fmt.Errorf("backend %q is not built into this version of writ; there are %s", s, strings.Join(backends, ", "))
+	}
+	if !slices.Contains(backends, s) {
+		return &action.UnknownError{What: "backend", Got: s, Known: backends}
+	}
+	*k = Backend(s)
+	return nil
+}
+
+// defaults is the configuration of somebody who wrote nothing.
+func defaults() *File {
+	f := &File{
+		Listen:     "127.0.0.1:7323",
+		Workspaces: map[string]Workspace{},
+		Agents:     map[string]Agent{},
+		ToolAccess: ToolAccess{Levels: map[access.Level]Level{}, RestrictedCommands: slices.Clone(restrictedCommands)},
+		Autonomy:   Autonomy{Default: access.Semi, Presets: map[access.Autonomy]Preset{}},
+		Sandboxing: Sandboxing{
+			DefaultBackend: "auto",
+			Subprocess:     Subprocess{TimeoutSeconds: 30, KillGraceSeconds: 5, WorkspaceOnly: true, RestrictedPath: true},
+		},
+		Approvals: Approvals{Expiry: Duration(24 * time.Hour)},
+	}
+	for _, l := range access.Levels() {
+		f.ToolAccess.Levels[l] = Level{}
+	}
+	for _, a := range access.Autonomies() {
+		f.Autonomy.Presets[a] = Preset{}
+	}
+	return f
+}
+
+// restrictedCommands is what terminal: restricted_commands runs. coreutils and
+// findutils stand for the programs of those packages.
+var restrictedCommands = []string{
+	"coreutils", "findutils", "grep", "rg", "sed", "awk", "diff", "patch", "git", "jq",
+	"make", "go", "node", "npm", "python3", "pytest", "cargo",
+}
+
+// packages are words of restricted_commands that stand for several programs.
+var packages = map[string][]string{
+	"coreutils": strings.Fields(`arch b2sum base32 base64 basename basenc cat chgrp chmod chown cksum comm cp csplit cut date dd df
+		dir dircolors dirname du echo env expand expr factor false fmt fold groups head hostid id install join link ln logname ls
+		md5sum mkdir mkfifo mktemp mv nice nl nohup nproc numfmt od paste pathchk pinky pr printenv printf ptx pwd readlink
+		realpath rm rmdir seq sha1sum sha224sum sha256sum sha384sum sha512sum shred shuf sleep sort split stat stdbuf stty sum
+		sync tac tail tee test timeout touch tr true truncate tsort tty uname unexpand uniq unlink users vdir wc who whoami yes [`),
+	"findutils": {"find", "xargs"},
+	"grep":      {"grep", "egrep", "fgrep"},
+	"awk":       {"awk", "gawk", "mawk"},
+	"diff":      {"diff", "cmp", "diff3", "sdiff"},
+	"go":        {"go", "gofmt"},
+	"npm":       {"npm", "npx"},
+}
+
+// Programs expands restricted_commands into program names.
+func Programs(commands []string) []string {
+	var out []string
+	for _, c := range commands {
+		if ps, ok := packages[c]; ok {
+			out = append(out, ps...)
+		} else {
+			out = append(out, c)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}

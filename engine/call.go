@@ -1,0 +1,108 @@
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"os"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/tool"
+	"github.com/writ-run/writ/wire"
+)
+
+// Version is the version this program was built as.
+func Version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
+}
+
+// Caller is who makes a call, as the front door authenticated them.
+type Caller struct {
+	Agent   string
+	Session string
+	Task    string // empty: the session
+	Door    string
+
+	Patience time.Duration // how long to wait for a person; see writ.Call
+}
+
+// Outcome is what came of a call.
+type Outcome struct {
+	CallID string
+	Result writ.Result
+}
+
+// Do takes one call down the one path: identify, resolve, validate, then the gate.
+func (e *Engine) Do(ctx context.Context, who Caller, toolName string, args []byte) (Outcome, error) {
+	c, err := e.prepare(who, toolName, args)
+	if err != nil {
+		return Outcome{CallID: c.ID}, e.refuse(ctx, c, err)
+	}
+	res, err := e.gate.Do(ctx, c)
+	return Outcome{c.ID, res}, err
+}
+
+// refuse records a call that did not get as far as the gate.
+func (e *Engine) refuse(ctx context.Context, c writ.Call, why error) error {
+	err := e.ledger.Record(context.WithoutCancel(ctx), writ.Event{Kind: writ.EventRefused, Call: c, Err: why})
+	if err != nil {
+		return err
+	}
+	return why
+}
+
+// prepare parses the arguments once and resolves what they name once; nothing
+// behind it looks at the caller's bytes again.
+func (e *Engine) prepare(who Caller, toolName string, args []byte) (writ.Call, error) {
+	c := writ.Call{
+		ID: "call_" + strings.ToLower(rand.Text()[:16]), Agent: who.Agent, Session: who.Session, Task: who.Task, Door: who.Door,
+		Patience: who.Patience,
+	}
+	if c.Task == "" {
+		c.Task = c.Session
+	}
+	agent, ok := e.agents[who.Agent]
+	if !ok {
+		return c, writ.Fail(writ.Unauthenticated, "there is no such agent any more; ask the operator", nil)
+	}
+	c.Person = agent.Person
+	t, ok := e.catalog.Lookup(toolName)
+	if !ok {
+		return c, tool.Missing(toolName, e.visibleNames(who.Agent))
+	}
+	c.Tool, c.Definition = t.Name, t.Digest
+	canonical, value, err := t.Args(args)
+	if err != nil {
+		return c, err
+	}
+	c.Args, c.ArgsDigest = canonical, wire.Digest(canonical)
+	c.Dir = agent.Workspace.Path
+	home, _ := os.UserHomeDir()
+	c.Targets, c.Resolved = targets(t.Shape.Candidates(value), c.Dir, home), true
+	return c, nil
+}
+
+func (e *Engine) visibleNames(agent string) []string {
+	var names []string
+	for _, t := range e.catalog.All() {
+		if e.decider.Visible(agent, t.Name) {
+			names = append(names, t.Name)
+		}
+	}
+	return names
+}
+
+// Explain decides a call without making it: every reason, and all it would reach.
+func (e *Engine) Explain(ctx context.Context, agent, toolName string, args []byte) (writ.Decision, error) {
+	who := Caller{Agent: agent, Session: "explain", Door: "explain"}
+	c, err := e.prepare(who, toolName, args)
+	if err != nil {
+		return writ.Decision{}, err
+	}
+	return deciderWithStops{e.decider, &e.stops}.Decide(ctx, c)
+}

@@ -1,0 +1,149 @@
+package engine
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/host"
+	"github.com/writ-run/writ/policy"
+)
+
+// targets resolves every path and host that the arguments name. It never fails:
+// what cannot be resolved is a target with a problem, and is denied.
+func targets(found []policy.Candidate, dir, home string) []writ.Target {
+	out := make([]writ.Target, 0, len(found))
+	for _, c := range found {
+		t := writ.Target{Pointer: c.Pointer, Value: c.Value, Kind: c.Kind, Side: c.Side}
+		var err error
+		switch {
+		case c.Kind == writ.TargetPath:
+			t.Path, err = resolvePath(c.Value, dir, home)
+		case c.URL:
+			t.Host, err = endpoint(host.ParseURL(c.Value))
+		default:
+			t.Host, err = endpoint(host.ParseEndpoint(c.Value))
+		}
+		if err != nil {
+			t.Problem = err.Error()
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+func endpoint(e host.Endpoint, err error) (string, error) {
+	if err != nil {
+		return "", err
+	}
+	return e.String(), nil
+}
+
+func resolvePath(value, dir, home string) (string, error) {
+	p, err := policy.FilePath(value, dir, home)
+	if err != nil {
+		return "", err
+	}
+	return follow(p, os.Lstat, os.Readlink)
+}
+
+// maxLinks is how many symlinks are followed, as in the kernel.
+const maxLinks = 40
+
+var errLoop = errors.New("too many symlinks on the way")
+
+// follow gives the path that the kernel would arrive at: element by element, a
+// symlink replaced by what it points at, ".." meaning the parent of where one has
+// got to. What does not exist yet stays as written, a dangling symlink becomes
+// its target.
+func follow(p string, lstat func(string) (fs.FileInfo, error), readlink func(string) (string, error)) (string, error) {
+	at := "/"
+	rest := strings.Split(p, "/")
+	missing := false // beyond what exists nothing is a symlink
+	for links := 0; len(rest) > 0; {
+		part := rest[0]
+		rest = rest[1:]
+		switch part {
+		case "", ".":
+			continue
+		case "..":
+			at, missing = filepath.Dir(at), false
+			continue
+		}
+		next := filepath.Join(at, part)
+		if !missing {
+			info, err := lstat(next)
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				missing = true
+			case err != nil:
+				return "", errors.New("it cannot be looked up: " + cause(err))
+			case info.Mode()&fs.ModeSymlink != 0:
+				if links++; links > maxLinks {
+					return "", errLoop
+				}
+				to, err := readlink(next)
+				if err != nil {
+					return "", errors.New("it cannot be looked up: " + cause(err))
+				}
+				if strings.HasPrefix(to, "/") {
+					at = "/"
+				}
+				if rest = slices.Concat(strings.Split(to, "/"), rest); len(rest) > 4096 {
+					return "", errLoop
+				}
+				continue
+			}
+		}
+		at = next
+	}
+	return at, nil
+}
+
+// cause is the operating system's word without the path, which the caller knows.
+func cause(err error) string {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err.Error()
+	}
+	return "error"
+}
+
+// systemPath is where programs are looked for.
+var systemPath = []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}
+
+// companions are directories of programs that a program runs itself.
+var companions = map[string][]string{
+	"git": {"/usr/lib/git-core", "/usr/libexec/git-core"},
+	"go":  {"/usr/local/go/pkg/tool", "/usr/lib/go/pkg/tool"},
+}
+
+// findPrograms gives the files behind program names, and what they run
+// themselves. Programs that are not installed are left out: they cannot run.
+func findPrograms(names, prefixes []string) []string {
+	var out []string
+	add := func(path string) bool {
+		real, err := filepath.EvalSymlinks(path)
+		if err == nil {
+			out = append(out, real)
+		}
+		return err == nil
+	}
+	for _, name := range names {
+		found := false
+		for _, dir := range slices.Concat(systemPath, prefixes) {
+			found = add(filepath.Join(dir, name)) || found
+		}
+		if found {
+			for _, dir := range companions[name] {
+				add(dir)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}

@@ -1,0 +1,220 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/approval"
+	"github.com/writ-run/writ/config"
+	"github.com/writ-run/writ/ledger"
+	"github.com/writ-run/writ/person"
+	"github.com/writ-run/writ/store"
+	"github.com/writ-run/writ/wire"
+)
+
+// tokens are the good tokens by hash, kept in step with the store.
+type tokens struct {
+	mu     sync.RWMutex
+	byHash map[[32]byte]store.Token
+}
+
+func (e *Engine) loadState(ctx context.Context) error {
+	all, err := e.store.Tokens(ctx)
+	if err != nil {
+		return err
+	}
+	byHash := map[[32]byte]store.Token{}
+	for _, t := range all {
+		if t.Revoked == "" && len(t.Hash) == 32 {
+			byHash[[32]byte(t.Hash)] = t
+		}
+	}
+	e.tokens.mu.Lock()
+	e.tokens.byHash = byHash
+	e.tokens.mu.Unlock()
+	stopped, err := e.store.Stops(ctx)
+	if err != nil {
+		return err
+	}
+	for _, s := range stopped {
+		e.stops.set(s.Agent, true)
+	}
+	return nil
+}
+
+// Authenticate turns a bearer token into a caller: the agent it was made for, in
+// its session of the day.
+func (e *Engine) Authenticate(token string) (Caller, error) {
+	e.tokens.mu.RLock()
+	t, ok := e.tokens.byHash[person.TokenHash(token)]
+	e.tokens.mu.RUnlock()
+	if !ok {
+		return Caller{}, writ.Fail(writ.Unauthenticated, "the token is unknown or revoked; 'writ agent token NAME' makes one", nil)
+	}
+	if _, ok := e.agents[t.Agent]; !ok {
+		return Caller{}, writ.Fail(writ.Unauthenticated, "the token's agent is not in the configuration any more", nil)
+	}
+	return Caller{Agent: t.Agent, Session: t.ID + "/" + e.now().UTC().Format("2006-01-02")}, nil
+}
+
+// Credentials are what a person proves themselves with.
+type Credentials struct {
+	Name       string `json:"name"`
+	Passphrase string `json:"passphrase"`
+}
+
+// may says which roles may decide what.
+var may = map[string][]string{
+	"approve": {"approver", "admin"},
+	"operate": {"operator", "admin"},
+}
+
+// person authenticates somebody for an act, and returns their name. Failures are
+// written down: guessing leaves traces.
+func (e *Engine) person(ctx context.Context, cred Credentials, act string) (string, error) {
+	all, err := e.store.People(ctx)
+	if err != nil {
+		return "", err
+	}
+	if len(all) == 0 {
+		return "", writ.Fail(writ.Unauthenticated, "nobody can decide yet; 'writ init' makes the first person", nil)
+	}
+	if cred.Name == "" && len(all) == 1 {
+		cred.Name = all[0].Name
+	}
+	var found store.Person
+	for _, p := range all {
+		if p.Name == cred.Name {
+			found = p
+		}
+	}
+	if err := e.people.Check(cred.Name, found.Passphrase, cred.Passphrase); err != nil {
+		data := []wire.Field{wire.Str("act", act), wire.Bool("known", found.Name != "")}
+		if err := e.ledger.Append(ctx, ledger.Entry{Kind: "person.refused", Person: found.Name, Data: data}); err != nil {
+			return "", err
+		}
+		return "", err
+	}
+	for _, role := range may[act] {
+		if found.Role == role {
+			return found.Name, nil
+		}
+	}
+	return "", writ.Fail(writ.Denied, fmt.Sprintf("%s is a %s, and this takes one of: %v", found.Name, found.Role, may[act]), nil)
+}
+
+// AddFirstPerson makes the first person, an admin. Later ones are made by people.
+func (e *Engine) AddFirstPerson(ctx context.Context, cred Credentials) error {
+	if !config.ValidName(cred.Name) {
+		return writ.Fail(writ.Invalid, "a person's name has letters, digits, _ . and -, at most 64", nil)
+	}
+	hash, err := person.Hash(cred.Passphrase)
+	if err != nil {
+		return err
+	}
+	return e.ledger.Write(ctx, func(tx *store.Tx) (ledger.Entry, error) {
+		ok, err := tx.AddFirstPerson(store.Person{Name: cred.Name, Role: "admin", Passphrase: hash, Created: e.ledger.Now()})
+		if err == nil && !ok {
+			err = writ.Fail(writ.Conflict, "the first person is there already", nil)
+		}
+		return ledger.Entry{Kind: "person.added", Person: cred.Name, Data: []wire.Field{wire.Str("role", "admin"), wire.Bool("first", true)}}, err
+	})
+}
+
+// People lists who can decide: names and roles.
+func (e *Engine) People(ctx context.Context) ([]store.Person, error) { return e.store.People(ctx) }
+
+// NewToken makes a bearer token for an agent. It takes a person: whoever holds a
+// token acts as that agent.
+func (e *Engine) NewToken(ctx context.Context, agent string, cred Credentials) (token, id string, err error) {
+	if _, ok := e.agents[agent]; !ok {
+		return "", "", e.noAgent(agent)
+	}
+	by, err := e.person(ctx, cred, "operate")
+	if err != nil {
+		return "", "", err
+	}
+	token, id, hash := person.NewToken()
+	t := store.Token{ID: id, Agent: agent, Hash: hash[:], Created: e.ledger.Now()}
+	err = e.ledger.Write(ctx, func(tx *store.Tx) (ledger.Entry, error) {
+		return ledger.Entry{Kind: "token.added", Agent: agent, Person: by, Data: []wire.Field{wire.Str("token", id)}}, tx.AddToken(t)
+	})
+	if err != nil {
+		return "", "", err
+	}
+	return token, id, e.loadState(ctx)
+}
+
+// RevokeToken ends a token. It narrows, so it takes nobody's passphrase.
+func (e *Engine) RevokeToken(ctx context.Context, id string) error {
+	err := e.ledger.Write(ctx, func(tx *store.Tx) (ledger.Entry, error) {
+		ok, err := tx.RevokeToken(id, e.ledger.Now())
+		if err == nil && !ok {
+			err = writ.Fail(writ.NotFound, fmt.Sprintf("there is no good token %q; 'writ agent show' lists them", id), nil)
+		}
+		return ledger.Entry{Kind: "token.revoked", Data: []wire.Field{wire.Str("token", id)}}, err
+	})
+	if err != nil {
+		return err
+	}
+	return e.loadState(ctx)
+}
+
+// Decide records a person's answer to a request.
+func (e *Engine) Decide(ctx context.Context, a approval.Answer, cred Credentials) error {
+	by, err := e.person(ctx, cred, "approve")
+	if err != nil {
+		return err
+	}
+	a.Person = by
+	return e.desk.Decide(ctx, a)
+}
+
+// Desk is where requests wait; for listing and showing.
+func (e *Engine) Desk() *approval.Desk { return e.desk }
+
+// Ledger is the record; for reading and verifying.
+func (e *Engine) Ledger() *ledger.Ledger { return e.ledger }
+
+// Store is the store; for reading.
+func (e *Engine) Store() *store.DB { return e.store }
+
+// Stop refuses an agent's new calls ("*": everybody's), voids what it has not
+// used, and ends what runs. It survives restarts and needs nobody's passphrase.
+func (e *Engine) Stop(ctx context.Context, agent, reason string) error {
+	if _, ok := e.agents[agent]; !ok && agent != "*" {
+		return e.noAgent(agent)
+	}
+	e.stops.set(agent, true) // first: whatever happens below, nothing more runs
+	err := e.ledger.Write(ctx, func(tx *store.Tx) (ledger.Entry, error) {
+		if err := tx.AddStop(store.Stop{Agent: agent, At: e.ledger.Now(), Reason: reason}); err != nil {
+			return ledger.Entry{}, err
+		}
+		return ledger.Entry{Kind: "stop.set", Agent: agent, Data: []wire.Field{wire.Str("reason", reason)}}, tx.VoidApprovals(agent)
+	})
+	if err == nil {
+		e.desk.Changed()
+	}
+	return err
+}
+
+// Lift ends a stop. Only a person does.
+func (e *Engine) Lift(ctx context.Context, agent string, cred Credentials) error {
+	by, err := e.person(ctx, cred, "operate")
+	if err != nil {
+		return err
+	}
+	err = e.ledger.Write(ctx, func(tx *store.Tx) (ledger.Entry, error) {
+		ok, err := tx.LiftStop(agent)
+		if err == nil && !ok {
+			err = writ.Fail(writ.NotFound, fmt.Sprintf("%q is not stopped", agent), nil)
+		}
+		return ledger.Entry{Kind: "stop.lifted", Agent: agent, Person: by}, err
+	})
+	if err == nil {
+		e.stops.set(agent, false)
+	}
+	return err
+}

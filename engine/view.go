@@ -1,0 +1,128 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/access"
+	"github.com/writ-run/writ/sandbox"
+	"github.com/writ-run/writ/spell"
+	"github.com/writ-run/writ/store"
+	"github.com/writ-run/writ/tool"
+)
+
+// Agent is an agent as it is shown: where it works, what it may use and reach.
+type Agent struct {
+	Name        string            `json:"name"`
+	Where       string            `json:"where"`
+	Person      string            `json:"acts_for,omitempty"`
+	Role        string            `json:"role,omitempty"`
+	Level       string            `json:"level"`
+	Autonomy    string            `json:"autonomy"`
+	Workspace   string            `json:"workspace"`
+	Project     string            `json:"project"`
+	Constraints map[string]string `json:"constraints"`
+	Tools       []string          `json:"tools"`
+	Stopped     bool              `json:"stopped"`
+	Tokens      []AgentToken      `json:"tokens"`
+}
+
+// AgentToken is a token without what it is.
+type AgentToken struct {
+	ID      string `json:"id"`
+	Created string `json:"created_at"`
+	Revoked string `json:"revoked_at,omitempty"`
+}
+
+// Agents shows every configured agent.
+func (e *Engine) Agents(ctx context.Context) ([]Agent, error) {
+	tokens, err := e.store.Tokens(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Agent, 0, len(e.Config.Agents))
+	for i := range e.Config.Agents {
+		out = append(out, e.showAgent(&e.Config.Agents[i], tokens))
+	}
+	return out, nil
+}
+
+func (e *Engine) showAgent(a *access.Agent, tokens []store.Token) Agent {
+	c := &a.Constraints
+	v := Agent{
+		Name: a.Name, Where: a.At, Person: a.Person, Level: a.Level.V.String(), Autonomy: a.Autonomy.V.String(),
+		Workspace: a.Workspace.Path, Project: a.Workspace.Project, Tools: e.visibleNames(a.Name), Stopped: e.stops.is(a.Name),
+		Constraints: map[string]string{
+			"file_system": c.FileSystem.V.String(), "network": c.Network.V.String(), "git": c.Git.V.String(),
+			"code_execution": c.CodeExecution.V.String(), "terminal": c.Terminal.V.String(), "requires_approval": patternTexts(c),
+		},
+	}
+	if a.Role != nil {
+		v.Role = a.Role.Name
+	}
+	for _, t := range tokens {
+		if t.Agent == a.Name {
+			v.Tokens = append(v.Tokens, AgentToken{t.ID, t.Created, t.Revoked})
+		}
+	}
+	return v
+}
+
+func patternTexts(c *access.Constraints) string {
+	var texts []string
+	for _, p := range c.RequiresApproval.V {
+		texts = append(texts, p.Text)
+	}
+	return fmt.Sprint(texts)
+}
+
+func (e *Engine) noAgent(name string) error {
+	var names []string
+	for n := range e.agents {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	return writ.Fail(writ.NotFound, fmt.Sprintf("there is no agent %q%s; agents are in the configuration", name, spell.Hint(name, names)), nil)
+}
+
+// Tools lists definitions: those that an agent may use, or all when agent is empty.
+func (e *Engine) Tools(agent string) []*tool.Tool {
+	return slices.DeleteFunc(slices.Clone(e.catalog.All()), func(t *tool.Tool) bool {
+		return agent != "" && !e.decider.Visible(agent, t.Name)
+	})
+}
+
+// Tool finds one of those.
+func (e *Engine) Tool(agent, name string) (*tool.Tool, error) {
+	var names []string
+	for _, t := range e.Tools(agent) {
+		if t.Name == name {
+			return t, nil
+		}
+		names = append(names, t.Name)
+	}
+	return nil, tool.Missing(name, names)
+}
+
+// DriverReport is what a driver's probe saw.
+type DriverReport struct {
+	Driver   string           `json:"driver"`
+	Findings sandbox.Features `json:"findings"`
+	Error    string           `json:"error,omitempty"`
+}
+
+// Drivers probes every driver.
+func (e *Engine) Drivers(ctx context.Context) []DriverReport {
+	var out []DriverReport
+	for _, d := range e.drivers {
+		r := DriverReport{Driver: d.Name()}
+		var err error
+		if r.Findings, err = d.Probe(ctx); err != nil {
+			r.Error = err.Error()
+		}
+		out = append(out, r)
+	}
+	return out
+}

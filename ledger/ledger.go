@@ -1,0 +1,263 @@
+// Package ledger is the record of everything: append-only, one hash chain a
+// writer, heads signed with Ed25519 and copied to a witness outside the database.
+//
+// It is also the only way to change the store: each change and the entry that
+// says so commit together, and many callers' changes share one commit, so that
+// durability does not cost a flush of the disk for each of them. Arguments and
+// results appear as digests and sizes; their values never do (I7).
+package ledger
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/store"
+	"github.com/writ-run/writ/wire"
+)
+
+// Entry is one thing to write down.
+type Entry struct {
+	Kind   string
+	Call   string
+	Agent  string
+	Person string // who did it, where a person did
+	Data   []wire.Field
+}
+
+// Options are what a ledger needs besides its store.
+type Options struct {
+	Key     ed25519.PrivateKey
+	Witness string           // file that heads are copied to
+	Now     func() time.Time // nil: time.Now
+}
+
+// Ledger is an open ledger. It is safe for concurrent use.
+type Ledger struct {
+	db    *store.DB
+	key   ed25519.PrivateKey
+	now   func() time.Time
+	chain string
+
+	queue   chan *change
+	senders sync.WaitGroup // callers between being let in and being in the queue
+	writer  sync.WaitGroup
+	grown   chan struct{} // told when there is something to sign
+	quit    chan struct{} // ends the signer
+	signer  sync.WaitGroup
+	kept    int64 // seq of the last head in the store; the signer's alone
+	witness *witness
+
+	mu     sync.Mutex
+	closed bool        // no more changes are taken
+	seq    int64       // of the last durable entry
+	last   writ.Digest // its hash
+	signed int64       // seq of the last signed head
+	broken error       // why nothing may be written now
+}
+
+// change is one caller's part of a commit.
+type change struct {
+	make func(*store.Tx) (Entry, error)
+	done chan error
+}
+
+// batchLimit bounds how many callers share one commit.
+const batchLimit = 512
+
+// signEvery is how long a head waits for more entries before it is signed.
+const signEvery = 100 * time.Millisecond
+
+// TimeFormat is RFC 3339 in UTC with a fixed width, so that times compare as text.
+const TimeFormat = "2006-01-02T15:04:05.000000000Z"
+
+// Open takes up the chain where it ended. It refuses a store that is behind its
+// witness: somebody has cut or rolled it back.
+func Open(ctx context.Context, db *store.DB, o Options) (*Ledger, error) {
+	if len(o.Key) != ed25519.PrivateKeySize {
+		return nil, errors.New("open the ledger: there is no signing key")
+	}
+	l := &Ledger{db: db, key: o.Key, now: o.Now, queue: make(chan *change, batchLimit), grown: make(chan struct{}, 1), quit: make(chan struct{})}
+	if l.now == nil {
+		l.now = time.Now
+	}
+	var err error
+	if l.chain, l.seq, l.last, err = db.Chain(ctx); err != nil {
+		return nil, err
+	}
+	if l.signed, err = l.resume(ctx, o.Witness); err != nil {
+		return nil, fmt.Errorf("open the ledger: %w", err)
+	}
+	l.kept = l.signed
+	if l.witness, err = openWitness(o.Witness); err != nil {
+		return nil, fmt.Errorf("open the ledger: %w", err)
+	}
+	l.writer.Go(l.write)
+	l.signer.Go(l.sign)
+	l.poke()
+	return l, nil
+}
+
+// Now is the ledger's clock as it writes times.
+func (l *Ledger) Now() string { return l.now().UTC().Format(TimeFormat) }
+
+// Write commits one change of the store and the entry that it returns, together.
+// An error from make, other than one of the store itself, must have changed
+// nothing: then only this change is dropped. Write returns once the outcome is
+// durable.
+func (l *Ledger) Write(ctx context.Context, make func(*store.Tx) (Entry, error)) error {
+	if err := ctx.Err(); err != nil {
+		return writ.Fail(writ.StoreUnavailable, "the caller gave up before it was recorded", err)
+	}
+	c := &change{make: make, done: newDone()}
+	if err := l.submit(c); err != nil {
+		return err
+	}
+	return <-c.done
+}
+
+// Append writes an entry that changes nothing else.
+func (l *Ledger) Append(ctx context.Context, e Entry) error {
+	return l.Write(ctx, func(*store.Tx) (Entry, error) { return e, nil })
+}
+
+func newDone() chan error { return make(chan error, 1) }
+
+func (l *Ledger) submit(c *change) error {
+	l.mu.Lock()
+	if l.broken != nil {
+		defer l.mu.Unlock()
+		return l.broken
+	}
+	if l.closed {
+		defer l.mu.Unlock()
+		return writ.Fail(writ.StoreUnavailable, "the ledger is closed, so nothing runs", nil)
+	}
+	l.senders.Add(1)
+	l.mu.Unlock()
+	l.queue <- c
+	l.senders.Done()
+	return nil
+}
+
+// write is the one writer: whatever has queued up since the last commit goes
+// into the next.
+func (l *Ledger) write() {
+	batch := make([]*change, 0, batchLimit)
+	for c := range l.queue {
+		batch = append(batch[:0], c)
+		for more := true; more && len(batch) < batchLimit; {
+			select {
+			case c, open := <-l.queue:
+				if more = open; open {
+					batch = append(batch, c)
+				}
+			default:
+				more = false
+			}
+		}
+		l.commit(batch)
+	}
+}
+
+// commit runs the changes in one transaction. A change that refuses is dropped
+// alone; a store that fails drops them all.
+func (l *Ledger) commit(batch []*change) {
+	refused := make([]error, len(batch))
+	seq, last := l.seq, l.last
+	err := l.transact(func(tx *store.Tx) error {
+		for i, c := range batch {
+			e, err := c.make(tx)
+			if writ.KindOf(err) == writ.StoreUnavailable {
+				return err
+			}
+			if err != nil || e.Kind == "" {
+				refused[i] = err
+				continue
+			}
+			row, err := l.seal(e, seq+1, last)
+			if err != nil {
+				refused[i] = err
+				continue
+			}
+			if err := tx.Append(row); err != nil {
+				return err
+			}
+			seq, last = row.Seq, row.Hash
+		}
+		return nil
+	})
+	if err == nil {
+		l.mu.Lock()
+		l.seq, l.last = seq, last
+		l.mu.Unlock()
+		l.poke()
+	}
+	for i, c := range batch {
+		if err != nil {
+			c.done <- err
+		} else {
+			c.done <- refused[i]
+		}
+	}
+}
+
+func (l *Ledger) transact(f func(*store.Tx) error) error {
+	tx, err := l.db.Begin(context.Background())
+	if err != nil {
+		return err
+	}
+	if err := f(tx); err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	return tx.Commit()
+}
+
+// seal fixes an entry's place in the chain. The body holds everything, the hash
+// before it included, and the hash is that of the body.
+func (l *Ledger) seal(e Entry, seq int64, prev writ.Digest) (store.Entry, error) {
+	at := l.Now()
+	data, err := wire.AppendObject(nil, e.Data...)
+	if err != nil {
+		return store.Entry{}, err
+	}
+	body, err := wire.AppendObject(make([]byte, 0, 512+len(data)),
+		wire.Str("agent", e.Agent), wire.Str("at", at), wire.Str("call", e.Call), wire.Str("chain", l.chain),
+		wire.Raw("data", string(data)), wire.Str("kind", e.Kind), wire.Str("person", e.Person),
+		wire.Str("prev", prev.String()), wire.Int("seq", seq))
+	if err != nil {
+		return store.Entry{}, err
+	}
+	text := string(body)
+	return store.Entry{Chain: l.chain, Seq: seq, Kind: e.Kind, Call: e.Call, Agent: e.Agent, At: at, Body: text, Hash: wire.Digest(text)}, nil
+}
+
+func (l *Ledger) poke() {
+	select {
+	case l.grown <- struct{}{}:
+	default:
+	}
+}
+
+// Close lets the changes under way finish, signs the last head and ends the
+// writer. The store stays open.
+func (l *Ledger) Close() error {
+	l.mu.Lock()
+	already := l.closed
+	l.closed = true
+	l.mu.Unlock()
+	if already {
+		return nil
+	}
+	close(l.quit)
+	l.signer.Wait()
+	l.senders.Wait()
+	close(l.queue)
+	l.writer.Wait()
+	err := l.signHead(func(c *change) { l.commit([]*change{c}) })
+	return errors.Join(err, l.witness.close())
+}

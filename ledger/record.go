@@ -1,0 +1,113 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/store"
+	"github.com/writ-run/writ/wire"
+)
+
+// Record implements writ.Recorder. A start that rests on an approval uses it up
+// in the same transaction: if it was used, ended or expired meanwhile, nothing is
+// recorded and nothing runs (I9).
+func (l *Ledger) Record(ctx context.Context, ev writ.Event) error {
+	return l.Write(ctx, func(tx *store.Tx) (Entry, error) {
+		if ev.Kind == writ.EventStarted && ev.Approval != "" {
+			ok, err := tx.UseApproval(ev.Approval, ev.Decision.Subject.String(), l.Now())
+			if err != nil {
+				return Entry{}, err
+			}
+			if !ok {
+				return Entry{}, writ.Fail(writ.Conflict, "the approval was used, ended or expired meanwhile", nil)
+			}
+		}
+		return entryOf(ev), nil
+	})
+}
+
+func entryOf(ev writ.Event) Entry {
+	c, d := &ev.Call, &ev.Decision
+	e := Entry{Kind: string(ev.Kind), Call: c.ID, Agent: c.Agent}
+	e.Data = append(make([]wire.Field, 0, 16), wire.Str("tool", c.Tool))
+	if ev.Approval != "" {
+		e.Data = append(e.Data, wire.Str("approval", ev.Approval))
+	}
+	if ev.Kind == writ.EventFinished {
+		e.Data = append(e.Data, outcome(ev)...)
+		return e
+	}
+	e.Data = append(e.Data,
+		wire.Str("definition", c.Definition.String()), wire.Str("args_sha256", c.ArgsDigest.String()), wire.Int("args_bytes", int64(len(c.Args))),
+		wire.Str("session", c.Session), wire.Str("task", c.Task), wire.Str("acts_for", c.Person), wire.Str("door", c.Door),
+		wire.Str("action", d.Action), wire.Str("risk", d.Risk), wire.Str("class", d.Class.String()), wire.Str("policy", d.Policy.String()))
+	if ev.Kind == writ.EventRefused {
+		kind, _ := writ.Public(ev.Err)
+		return with(e, wire.Str("error", string(kind)), wire.Str("because", sources(d)))
+	}
+	return with(e, wire.Raw("reach", string(reach(&d.Confine))))
+}
+
+func with(e Entry, fields ...wire.Field) Entry {
+	e.Data = append(e.Data, fields...)
+	return e
+}
+
+// sources names the rules that denied. Their texts quote arguments, so they stay out.
+func sources(d *writ.Decision) string {
+	var said []string
+	for _, r := range d.Reasons {
+		if r.Effect == writ.Deny {
+			said = append(said, r.Source)
+		}
+	}
+	return strings.Join(said, " ")
+}
+
+func outcome(ev writ.Event) []wire.Field {
+	out := "ok"
+	switch {
+	case ev.Err != nil:
+		out = string(writ.KindOf(ev.Err))
+	case ev.Result.IsError:
+		out = "tool_error"
+	}
+	fields := []wire.Field{
+		wire.Str("outcome", out),
+		wire.Int("micros", ev.Duration.Microseconds()),
+		wire.Int("result_bytes", int64(len(ev.Result.Content))),
+		wire.Str("result_sha256", wire.Digest(ev.Result.Content).String()),
+	}
+	for _, key := range []string{"driver", "exit_code", "limit"} {
+		if v, ok := ev.Result.Metadata[key]; ok {
+			fields = append(fields, wire.Str(key, fmt.Sprint(v)))
+		}
+	}
+	return fields
+}
+
+// reach is the confinement in short: what it could touch.
+func reach(c *writ.Confinement) []byte {
+	b := append(make([]byte, 0, 256), `{"backend":`...)
+	b = wire.AppendString(b, c.Backend)
+	b = append(b, `,"exec":"`+c.Exec.Mode.String()+`","isolation":"`+c.Isolation.String()+`","network":`...)
+	b = appendStrings(b, c.Network.Hosts)
+	b = append(b, `,"read":`...)
+	b = appendStrings(b, c.Read)
+	b = append(b, `,"write":`...)
+	b = appendStrings(b, c.Write)
+	return append(b, '}')
+}
+
+func appendStrings(b []byte, list []string) []byte {
+	b = append(b, '[')
+	for i, s := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = wire.AppendString(b, s)
+	}
+	return append(b, ']')
+}

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package sandboxtest
+
+func setAttribute(path, name, value string) {}

@@ -1,0 +1,7 @@
+//go:build !unix
+
+package sandboxtest
+
+import "os/exec"
+
+func asBoxUser(*exec.Cmd) {}

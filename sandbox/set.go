@@ -1,0 +1,40 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/writ-run/writ"
+)
+
+// Set is the drivers of one engine, in the order of preference.
+type Set []Driver
+
+// Start starts the command with the driver that the operator chose, or else with
+// the first that enforces the whole confinement. Nothing demanded is ever
+// dropped: when no driver will do, the error says what each one lacks.
+func (s Set) Start(ctx context.Context, w writ.Writ, spec Spec) (Box, string, error) {
+	want := w.Confinement().Backend
+	var lacks []string
+	var causes error
+	for _, d := range s {
+		if want != "" && d.Name() != want {
+			continue
+		}
+		box, err := d.Start(ctx, w, spec)
+		if err == nil {
+			return box, d.Name(), nil
+		}
+		var e *writ.Error
+		if !errors.As(err, &e) || e.Kind != writ.SandboxUnavailable {
+			return nil, d.Name(), err
+		}
+		lacks = append(lacks, strings.TrimPrefix(e.Msg, "sandbox_unavailable: "))
+		causes = errors.Join(causes, e.Err)
+	}
+	if len(lacks) == 0 {
+		lacks = []string{"there is no driver for this machine"}
+	}
+	return nil, "", writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: "+strings.Join(lacks, "; "), causes)
+}

@@ -1,0 +1,114 @@
+package subprocess
+
+import (
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Home and temporary files are the box's own, always.
+const (
+	privateTmp  = "/tmp"
+	privateHome = "/tmp/home"
+)
+
+// envAllow is what a box gets of the daemon's environment.
+var envAllow = []string{"HOME", "PATH", "USER", "LANG", "LC_*", "TERM", "TZ", "TMPDIR", "TEMP", "TMP"}
+
+// envDeny beats every allowance: names that carry secrets, and names that make
+// some interpreter or loader run code of the caller's choice.
+var envDeny = []string{
+	"*KEY*", "*SECRET*", "*TOKEN*", "*PASSWORD*", "*CREDENTIAL*", "*PRIVATE*",
+	"LD_*", "DYLD_*", "PYTHONPATH", "PYTHONSTARTUP", "NODE_PATH", "NODE_OPTIONS", "RUBYLIB", "RUBYOPT",
+	"PERL5LIB", "PERL5OPT", "BASH_ENV", "ENV", "GIT_*", "JAVA_TOOL_OPTIONS",
+}
+
+// systemPath is where programs of the system are. Nothing else is in a box's
+// PATH unless the operator named its prefix.
+var systemPath = []string{"/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin"}
+
+// filterEnv is the environment of a box: from what the daemon has, the names of
+// the allowlist and of the confinement; then extra on top. Everything passes the
+// denylist; a name that is not an identifier is dropped, since a shell may take
+// it for an exported function.
+func filterEnv(daemon, named []string, extra map[string]string, o Options) []string {
+	allow := o.EnvAllow
+	if allow == nil {
+		allow = envAllow
+	}
+	env := map[string]string{}
+	for _, kv := range daemon {
+		name, value, _ := strings.Cut(kv, "=")
+		if matchAny(allow, name) || slices.Contains(named, name) {
+			env[name] = value
+		}
+	}
+	maps.Copy(env, extra)
+	env["PATH"] = filterPath(env["PATH"], o)
+	maps.Copy(env, map[string]string{"HOME": privateHome, "TMPDIR": privateTmp, "TEMP": privateTmp, "TMP": privateTmp})
+	var out []string
+	for name, value := range env {
+		if identifier(name) && !matchAny(envDeny, strings.ToUpper(name)) && !strings.ContainsRune(value, 0) {
+			out = append(out, name+"="+value)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// filterPath keeps of list the system's directories and what lies at or below a
+// prefix, in their order, and puts prefixes that are missing at the end.
+func filterPath(list string, o Options) string {
+	if o.UnsafeAnyPath && list != "" {
+		return list
+	}
+	var keep []string
+	add := func(dir string) {
+		if !slices.Contains(keep, dir) && !strings.Contains(dir, ":") {
+			keep = append(keep, dir)
+		}
+	}
+	for _, dir := range filepath.SplitList(list) {
+		dir = filepath.Clean(dir)
+		if slices.Contains(systemPath, dir) || slices.ContainsFunc(o.PathPrefixes, func(p string) bool { return within(dir, p) }) {
+			add(dir)
+		}
+	}
+	if len(keep) == 0 {
+		keep = slices.Clone(systemPath)
+	}
+	for _, p := range o.PathPrefixes {
+		if filepath.IsAbs(p) {
+			add(filepath.Clean(p))
+		}
+	}
+	return strings.Join(keep, ":")
+}
+
+// within reports whether the cleaned absolute path p is dir or lies below it.
+func within(p, dir string) bool {
+	if !filepath.IsAbs(p) || !filepath.IsAbs(dir) {
+		return false
+	}
+	dir = filepath.Clean(dir)
+	return p == dir || dir == "/" || strings.HasPrefix(p, dir+"/")
+}
+
+func matchAny(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		ok, err := path.Match(p, name)
+		return ok && err == nil
+	})
+}
+
+func identifier(name string) bool {
+	for i, c := range name {
+		letter := c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return name != ""
+}

@@ -1,0 +1,88 @@
+package subprocess
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"strconv"
+	"syscall"
+
+	"github.com/writ-run/writ"
+)
+
+const nobody = 65534
+
+// identity is the user that a box runs as: this one, or, when this is root, the
+// owner of the workspace. It is never 0.
+func identity(c writ.Confinement, dir string) (uid, gid int, root bool, err error) {
+	uid, gid = os.Geteuid(), os.Getegid()
+	if uid != 0 {
+		return uid, gid, false, nil
+	}
+	if len(c.Write) > 0 {
+		dir = c.Write[0]
+	} else if dir == privateHome {
+		return nobody, nobody, true, nil
+	}
+	var st syscall.Stat_t
+	if err := syscall.Stat(dir, &st); err != nil {
+		return 0, 0, true, writ.Fail(writ.Invalid, "the workspace "+dir+" cannot be used; create it first", err)
+	}
+	if st.Uid == 0 {
+		return 0, 0, true, writ.Fail(writ.SandboxUnavailable, fmt.Sprintf(
+			"sandbox_unavailable: the workspace %s belongs to root, and nothing runs as root; give it to an unprivileged user (chown -R USER: %s)", dir, dir), nil)
+	}
+	if st.Gid == 0 {
+		st.Gid = nobody
+	}
+	return int(st.Uid), int(st.Gid), true, nil
+}
+
+// limitsOf are the limits of each process of a box, and their number.
+func limitsOf(l writ.Limits, root bool, uid int) limits {
+	out := limits{
+		Pids:    uint64(orDefault(l.Pids, defaultPids)),
+		Files:   uint64(orDefault(l.Files, defaultFiles)),
+		Size:    uint64(orDefault(l.Size, defaultSize)),
+		Data:    defaultMemory,
+		Address: reserveMemory,
+	}
+	if l.Memory > 0 {
+		out.Data, out.Address = uint64(l.Memory), uint64(l.Memory)
+	}
+	if root {
+		// Without a user namespace the kernel counts all threads of the user.
+		out.Pids += threadsOf(uid)
+	}
+	return out
+}
+
+// orDefault is v, or def where v is not a bound: never no bound at all.
+func orDefault[T cmp.Ordered](v, def T) T {
+	var zero T
+	if v <= zero {
+		return def
+	}
+	return v
+}
+
+// threadsOf counts a user's threads by the links of their task directories.
+func threadsOf(uid int) uint64 {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return 0
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1)
+	var n uint64
+	for _, name := range names {
+		if _, err := strconv.Atoi(name); err != nil {
+			continue
+		}
+		var st syscall.Stat_t
+		if syscall.Stat("/proc/"+name+"/task", &st) == nil && int(st.Uid) == uid && st.Nlink > 2 {
+			n += uint64(st.Nlink) - 2
+		}
+	}
+	return n
+}

@@ -1,0 +1,128 @@
+// Package store is the schema's queries, written once in SQL that every engine
+// takes. An engine (store/sqlite) opens a database, migrates it and hands it
+// over as a DB. Rules that must hold even against a bug in this program are
+// triggers and constraints in the schema, and storetest tries them on each engine.
+//
+// All writing goes through one connection, inside transactions that package
+// ledger opens: no state changes without an entry in the ledger beside it.
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/writ-run/writ"
+)
+
+// DB is an open store.
+type DB struct {
+	pool    *sql.DB
+	writer  *sql.Conn
+	entry   *sql.Stmt
+	explain func(error) error
+	release func() error
+}
+
+// Options are what an engine knows that the queries do not.
+type Options struct {
+	Explain func(error) error // turns an engine's error into one that says what to do
+	Release func() error      // gives up the lock on the store
+}
+
+// New takes over a migrated database. DB.Close closes it.
+func New(ctx context.Context, pool *sql.DB, o Options) (*DB, error) {
+	conn, err := pool.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	db := &DB{pool: pool, writer: conn, explain: o.Explain, release: o.Release}
+	if db.entry, err = conn.PrepareContext(ctx, insertEntry); err != nil {
+		return nil, err
+	}
+	return db, nil
+}
+
+// Close ends the store; nobody may be using it any more.
+func (db *DB) Close() error {
+	return errors.Join(db.entry.Close(), db.writer.Close(), db.pool.Close(), db.release())
+}
+
+// Tx is one transaction on the writing connection.
+type Tx struct {
+	db  *DB
+	ctx context.Context
+}
+
+// Begin starts a transaction that holds the write lock from the start. Only the
+// ledger's writer calls it, one at a time.
+func (db *DB) Begin(ctx context.Context) (*Tx, error) {
+	if _, err := db.writer.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return nil, db.unavailable(err)
+	}
+	return &Tx{db, ctx}, nil
+}
+
+// Commit makes the transaction durable before it returns.
+func (tx *Tx) Commit() error {
+	if _, err := tx.db.writer.ExecContext(tx.ctx, "COMMIT"); err != nil {
+		return tx.db.unavailable(errors.Join(err, tx.Rollback()))
+	}
+	return nil
+}
+
+// Rollback undoes the transaction.
+func (tx *Tx) Rollback() error {
+	_, err := tx.db.writer.ExecContext(context.WithoutCancel(tx.ctx), "ROLLBACK")
+	return err
+}
+
+// unavailable is the error of a store that cannot be written or read now.
+func (db *DB) unavailable(err error) error {
+	why := db.explain(err)
+	return writ.Fail(writ.StoreUnavailable, fmt.Sprintf("the store is unavailable, so nothing runs: %v", why), err)
+}
+
+// changed runs a statement that must change exactly one row; it reports false,
+// having changed nothing, when the row was not as the statement demands.
+func (tx *Tx) changed(query string, args ...any) (bool, error) {
+	res, err := tx.db.writer.ExecContext(tx.ctx, query, args...)
+	if err != nil {
+		return false, tx.db.unavailable(err)
+	}
+	n, err := res.RowsAffected()
+	if err != nil {
+		return false, err
+	}
+	return n == 1, nil
+}
+
+func (tx *Tx) exec(query string, args ...any) error {
+	_, err := tx.db.writer.ExecContext(tx.ctx, query, args...)
+	if err != nil {
+		return tx.db.unavailable(err)
+	}
+	return nil
+}
+
+// query runs a read on the pool and scans each row.
+func query[T any](ctx context.Context, db *DB, scan func(*sql.Rows) (T, error), text string, args ...any) ([]T, error) {
+	rows, err := db.pool.QueryContext(ctx, text, args...)
+	if err != nil {
+		return nil, db.unavailable(err)
+	}
+	defer rows.Close()
+	out := []T{}
+	for rows.Next() {
+		v, err := scan(rows)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, v)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, db.unavailable(err)
+	}
+	return out, nil
+}
