@@ -137,7 +137,7 @@ func (g *Gate) refuse(ctx context.Context, c Call, d Decision, approval string, 
 	}
 	err := g.record.Record(context.WithoutCancel(ctx), Event{Kind: EventRefused, Call: c, Decision: d, Approval: approval, Err: why})
 	if err != nil {
-		return Result{}, notRecorded(errors.Join(err, why))
+		return Result{}, notRecorded(err)
 	}
 	return Result{}, why
 }

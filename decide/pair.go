@@ -132,7 +132,7 @@ var fullScope = []string{"/"}
 // for more. A box writes only in its own workspace, whatever the file scope; more
 // has to be asked for by name, which raises the class.
 func (in *Input) confinement(a *access.Agent, t *tool.Tool) writ.Confinement {
-	c := writ.Confinement{Hide: in.Hide, Limits: in.Limits, Backend: in.Backends.For(t.Category)}
+	c := writ.Confinement{Hide: in.Hide, Isolation: writ.Process}
 	if t.Policy.Files.Read.Stance > policy.None {
 		c.Read = scopeRoots(a)
 	}
@@ -142,7 +142,7 @@ func (in *Input) confinement(a *access.Agent, t *tool.Tool) writ.Confinement {
 	if t.Runs != tool.InBox {
 		return c
 	}
-	c.Isolation = writ.Process
+	c.Limits, c.Backend = in.Limits, in.Backends.For(t.Category)
 	if t.Category == action.CodeExecution && a.Constraints.CodeExecution.V == access.CodeContainerized {
 		c.Isolation = writ.Containerized
 	}

@@ -104,5 +104,27 @@ func (e *Engine) Explain(ctx context.Context, agent, toolName string, args []byt
 	if err != nil {
 		return writ.Decision{}, err
 	}
-	return deciderWithStops{e.decider, &e.stops}.Decide(ctx, c)
+	return decider{e}.Decide(ctx, c)
+}
+
+// decider is the gate's Decider: what the configuration says, and what cannot be
+// known from it. A stopped agent is denied everything, also a call that waited for
+// its approval meanwhile. A call that no sandbox could hold is refused before a
+// person is asked about it.
+type decider struct{ e *Engine }
+
+func (d decider) Decide(ctx context.Context, c writ.Call) (writ.Decision, error) {
+	if d.e.stops.is(c.Agent) {
+		return writ.Decision{}, stoppedError(c.Agent)
+	}
+	out, err := d.e.decider.Decide(ctx, c)
+	if err != nil || out.Effect == writ.Deny {
+		return out, err
+	}
+	if t, ok := d.e.catalog.Lookup(c.Tool); ok && t.Runs == tool.InBox {
+		if err := d.e.drivers.Check(ctx, out.Confine); err != nil {
+			return writ.Decision{}, err
+		}
+	}
+	return out, nil
 }

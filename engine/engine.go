@@ -198,7 +198,7 @@ func (e *Engine) open(ctx context.Context) error {
 	if err := e.loadState(ctx); err != nil {
 		return err
 	}
-	e.gate = writ.NewGate(deciderWithStops{e.decider, &e.stops}, e.desk, e.ledger, runner{e})
+	e.gate = writ.NewGate(decider{e}, e.desk, e.ledger, runner{e})
 	return e.ledger.Append(ctx, ledger.Entry{Kind: "engine.opened", Data: []wire.Field{
 		wire.Str("policy", e.Config.Digest.String()), wire.Str("version", Version()),
 		wire.Str("unsafe", strings.Join(e.Config.Warnings, "\n")),

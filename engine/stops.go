@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"github.com/writ-run/writ"
-	"github.com/writ-run/writ/decide"
 )
 
 // stops is the kill switch in memory: who is stopped, and what runs now. The
@@ -87,16 +86,3 @@ func stoppedError(agent string) error {
 	return writ.Fail(writ.Stopped, fmt.Sprintf("agent %s is stopped; a person has to lift the stop", agent), nil)
 }
 
-// deciderWithStops denies everything to a stopped agent, also to a call that
-// waited for its approval meanwhile.
-type deciderWithStops struct {
-	*decide.Decider
-	stops *stops
-}
-
-func (d deciderWithStops) Decide(ctx context.Context, c writ.Call) (writ.Decision, error) {
-	if d.stops.is(c.Agent) {
-		return writ.Decision{}, stoppedError(c.Agent)
-	}
-	return d.Decider.Decide(ctx, c)
-}

@@ -121,20 +121,26 @@ func Demands(c writ.Confinement) []Feature {
 }
 
 // Unmet is the error for a confinement that a driver cannot enforce whole, or
-// nil when it can. hint says how to get what is missing.
-func Unmet(driver string, have Features, c writ.Confinement, hint string) error {
+// nil when it can. For each thing that is missing it says why, as the probe found.
+func Unmet(driver string, have Features, c writ.Confinement) error {
 	var missing []string
 	for _, f := range Demands(c) {
 		if !have.Has(f) {
-			missing = append(missing, string(f))
+			missing = append(missing, string(f)+have.why(f))
 		}
 	}
 	if len(missing) == 0 {
 		return nil
 	}
-	msg := fmt.Sprintf("sandbox_unavailable: driver %s does not enforce %s here", driver, strings.Join(missing, ", "))
-	if hint != "" {
-		msg += "; " + hint
-	}
+	msg := fmt.Sprintf("sandbox_unavailable: driver %s does not enforce %s", driver, strings.Join(missing, ", "))
 	return writ.Fail(writ.SandboxUnavailable, msg, nil)
+}
+
+func (fs Features) why(f Feature) string {
+	for _, x := range fs {
+		if x.Feature == f {
+			return " (" + strings.TrimPrefix(x.Evidence, "not claimed: ") + ")"
+		}
+	}
+	return ""
 }

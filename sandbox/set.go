@@ -33,8 +33,33 @@ func (s Set) Start(ctx context.Context, w writ.Writ, spec Spec) (Box, string, er
 		lacks = append(lacks, strings.TrimPrefix(e.Msg, "sandbox_unavailable: "))
 		causes = errors.Join(causes, e.Err)
 	}
+	return nil, "", unavailable(lacks, causes)
+}
+
+// Check reports why no driver could start a box with this confinement, or nil. It
+// lets a call be refused before a person is asked about it.
+func (s Set) Check(ctx context.Context, c writ.Confinement) error {
+	var lacks []string
+	for _, d := range s {
+		if c.Backend != "" && d.Name() != c.Backend {
+			continue
+		}
+		have, err := d.Probe(ctx)
+		if err == nil {
+			err = Unmet(d.Name(), have, c)
+		}
+		if err == nil {
+			return nil
+		}
+		_, msg := writ.Public(err)
+		lacks = append(lacks, strings.TrimPrefix(msg, "sandbox_unavailable: "))
+	}
+	return unavailable(lacks, nil)
+}
+
+func unavailable(lacks []string, cause error) error {
 	if len(lacks) == 0 {
 		lacks = []string{"there is no driver for this machine"}
 	}
-	return nil, "", writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: "+strings.Join(lacks, "; "), causes)
+	return writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: "+strings.Join(lacks, "; "), cause)
 }

@@ -41,21 +41,10 @@ func (d *Driver) Start(ctx context.Context, w writ.Writ, spec sandbox.Spec) (san
 	if err != nil {
 		return nil, err
 	}
-	if err := sandbox.Unmet(Name, have, c, hintFor(c)); err != nil {
+	if err := sandbox.Unmet(Name, have, c); err != nil {
 		return nil, err
 	}
 	return d.start(ctx, w, spec, nil)
-}
-
-// hintFor says how to get what this driver never has.
-func hintFor(c writ.Confinement) string {
-	switch {
-	case c.Network.Mode != writ.NetworkNone:
-		return "a list of hosts needs a driver with the egress broker, such as native or docker"
-	case c.Isolation == writ.Containerized:
-		return "choose driver native or docker, or code_execution: process"
-	}
-	return "see writ doctor"
 }
 
 // start starts a box for a writ whose demands have been checked.

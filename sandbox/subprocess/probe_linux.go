@@ -164,8 +164,8 @@ func (r *report) features() sandbox.Features {
 		out = append(out, r.finding(f))
 	}
 	return append(out,
-		sandbox.Finding{Feature: sandbox.HostAllowlist, Evidence: "not claimed: no socket can be made at all; single hosts need the egress broker"},
-		sandbox.Finding{Feature: sandbox.Containerized, Evidence: "not claimed: the host's process table and network namespace are shared; use driver native or docker"})
+		sandbox.Finding{Feature: sandbox.HostAllowlist, Evidence: "not claimed: no socket can be made at all; reaching single hosts needs the egress broker, which is not built into this version"},
+		sandbox.Finding{Feature: sandbox.Containerized, Evidence: "not claimed: the host's process table and network namespace are shared; container drivers are not built into this version, code_execution: process does without one"})
 }
 
 func (r *report) finding(f sandbox.Feature) sandbox.Finding {

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const standard = "role: developer\nlevel: standard\noverrides:\n  requires_approval: [\"code:delete\"]\n"
+
+// The README's tour: allowed, denied with the reason, asked and approved once,
+// verified.
+func TestTour(t *testing.T) {
+	w := newWorld(t, standard, "").init()
+	if o := w.call("write_file", map[string]any{"path": "hello.txt", "content": "hi"}); o.code != 0 || o.out != "created hello.txt (2 bytes)\n" {
+		t.Errorf("allowed: %+v", o)
+	}
+	if o := w.call("read_file", map[string]any{"path": "/etc/shadow"}); o.code != 3 || !strings.Contains(o.err, `"/etc/shadow" is outside file_system: project_directory`) {
+		t.Errorf("denied: %+v", o)
+	}
+	if o := w.shell("cat hello.txt; id -u"); o.code != 0 || !strings.HasPrefix(o.out, "hi") || strings.HasSuffix(o.out, "\n0\n") {
+		t.Errorf("shell: %+v", o)
+	}
+	deleting := map[string]any{"path": "hello.txt"}
+	if o := w.call("delete_file", deleting); o.code != 4 {
+		t.Errorf("asked: %+v", o)
+	}
+	id := w.pending()
+	show := w.must("", "approval", "show", id)
+	for _, want := range []string{"hello.txt", "code:delete", "writ.yaml:", "can write", w.ws, "digest"} {
+		if !strings.Contains(show, want) {
+			t.Errorf("the request does not show %q:\n%s", want, show)
+		}
+	}
+	if o := w.run("wrong horse\n", "approval", "approve", id, "--passphrase-stdin"); o.code != 1 || !strings.Contains(o.err, "wrong name or passphrase") {
+		t.Errorf("wrong passphrase: %+v", o)
+	}
+	if _, err := os.Stat(filepath.Join(w.ws, "hello.txt")); err != nil {
+		t.Errorf("it ran without approval: %v", err)
+	}
+	w.must(pass+"\n", "approval", "approve", id, "--passphrase-stdin")
+	if o := w.run(pass+"\n", "approval", "approve", id, "--passphrase-stdin"); o.code != 1 || !strings.Contains(o.err, "already approved") {
+		t.Errorf("approved twice: %+v", o)
+	}
+	if o := w.call("delete_file", deleting); o.code != 0 {
+		t.Errorf("approved: %+v", o)
+	}
+	if _, err := os.Stat(filepath.Join(w.ws, "hello.txt")); err == nil {
+		t.Error("it did not run")
+	}
+	w.write(filepath.Join(w.ws, "hello.txt"), "again")
+	if o := w.call("delete_file", deleting); o.code != 4 {
+		t.Errorf("an approval is good for one call: %+v", o)
+	}
+	w.verifies()
+	kinds := w.ledgerKinds()
+	for _, want := range []string{"person.added", "token.added", "call.started", "call.finished", "call.refused", "approval.requested", "person.refused", "approval.approved"} {
+		if !slices.Contains(kinds, want) {
+			t.Errorf("no %s in the ledger: %v", want, kinds)
+		}
+	}
+}
+
+// Nothing an agent sends to a terminal or a record carries its arguments or results.
+func TestNoSecretsOnDisk(t *testing.T) {
+	w := newWorld(t, standard, "").init()
+	const canary = "sk-canary-7f3a9"
+	w.call("write_file", map[string]any{"path": "a.txt", "content": canary})
+	w.call("read_file", map[string]any{"path": "a.txt"})
+	w.call("read_file", map[string]any{"path": "/etc/" + canary})
+	w.call("nonsense_"+canary, map[string]any{})
+	w.call("delete_file", map[string]any{"path": canary})
+	w.must("", "serve", "--stop")
+	w.daemonGone()
+	err := filepath.WalkDir(w.state(), func(p string, e os.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		b, err := os.ReadFile(p)
+		if strings.Contains(string(b), canary) || strings.Contains(string(b), pass) || strings.Contains(string(b), w.token) {
+			t.Errorf("%s holds a secret", p)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRejection(t *testing.T) {
+	w := newWorld(t, standard, "").init()
+	w.write(filepath.Join(w.ws, "x"), "x")
+	args := map[string]any{"path": "x"}
+	w.call("delete_file", args)
+	w.must(pass+"\n", "approval", "reject", w.pending(), "--reason", "not today", "--passphrase-stdin")
+	if o := w.call("delete_file", args); o.code != 4 {
+		t.Errorf("a rejected call made again asks again: %+v", o)
+	}
+	if _, err := os.Stat(filepath.Join(w.ws, "x")); err != nil {
+		t.Error("a rejected call ran")
+	}
+}
+
+func TestStop(t *testing.T) {
+	w := newWorld(t, standard, "").init()
+	w.write(filepath.Join(w.ws, "x"), "x")
+	args := map[string]any{"path": "x"}
+	w.call("delete_file", args)
+	id := w.pending()
+	w.must(pass+"\n", "approval", "approve", id, "--passphrase-stdin")
+	running := make(chan outcome)
+	go func() { running <- w.shell("touch started; sleep 50") }()
+	waitFor(t, func() bool { _, err := os.Stat(filepath.Join(w.ws, "started")); return err == nil })
+	w.must("", "stop", "coder", "--reason", "test")
+	if o := <-running; o.code == 0 {
+		t.Errorf("the running command was not ended: %+v", o)
+	}
+	if o := w.call("stat", args); o.code != 3 || !strings.Contains(o.err, "stopped") {
+		t.Errorf("a stopped agent calls: %+v", o)
+	}
+	w.must("", "serve", "--stop")
+	w.daemonGone()
+	if o := w.call("stat", args); o.code != 3 {
+		t.Errorf("a stop does not survive a restart: %+v", o)
+	}
+	if o := w.run("nonsense\n", "stop", "--lift", "coder", "--passphrase-stdin"); o.code == 0 {
+		t.Error("a stop was lifted without the passphrase")
+	}
+	w.must(pass+"\n", "stop", "--lift", "coder", "--passphrase-stdin")
+	if o := w.call("stat", args); o.code != 0 {
+		t.Errorf("after lifting: %+v", o)
+	}
+	if o := w.call("delete_file", args); o.code != 4 {
+		t.Errorf("an approval survived the stop: %+v", o)
+	}
+	w.verifies()
+}
