@@ -40,8 +40,9 @@ func Presets(types *action.Registry) map[Autonomy]action.Lists {
 	}
 }
 
-// Role is a named bundle. Its allowed list is a ceiling: what it does not name,
-// an agent of that role cannot use.
+// Role is a named bundle. Its allowed list, where it has one, stands in for the
+// categories of the level: what neither it nor the agent's own list names, an
+// agent of that role cannot use. An empty list is a list, and names nothing.
 type Role struct {
 	Name     string
 	At       string
@@ -95,8 +96,16 @@ type Workspace struct {
 	Project string
 }
 
-// Permit decides whether the agent may use a tool at all: denied list, then
-// role's ceiling, then allowed list, then category by level, then no.
+// Permit decides whether the agent may use a tool at all: denied lists, its own
+// and its role's, then its own allowed list, then its role's, then category by
+// level, then no.
+//
+// An agent's own list can name a tool that its role does not. The operator wrote
+// both, the agent's entry is the nearer, and a profile's list goes before a role
+// at launch too; were it the other way round, giving one agent one more tool
+// would mean widening a role for all. What must not be passed by is denied: a
+// role's denied list holds whatever the agent's list says. Between a parent and
+// its child, who have not one author, reach is an intersection instead (I11).
 func (a *Agent) Permit(tool string, category action.Category) writ.Reason {
 	if slices.Contains(Discovery, tool) {
 		return writ.Reason{Effect: writ.Allow, Source: "discovery", Text: "discovery is always permitted", Where: BuiltIn}

@@ -44,11 +44,12 @@ func Levels() []Level { return []Level{Sandboxed, Restricted, Standard, Elevated
 
 var sandboxedCategories = []action.Category{action.FileSystem, action.CodeExecution, action.VersionControl, action.Memory}
 
-// Opens reports whether the level opens a category by itself.
+// Opens reports whether the level opens a category by itself. No level opens
+// one that does not exist (I2).
 func (l Level) Opens(c action.Category) bool {
 	switch l {
 	case Elevated:
-		return true
+		return c.Known()
 	case Standard:
 		return c == action.Terminal || c == action.Analytics || c == action.Browser || Restricted.Opens(c)
 	case Restricted:

@@ -46,31 +46,49 @@ type Entry struct {
 }
 
 // ParseEntry reads a list entry: a tool name, a glob over names, @server,
-// @server:tool, or a word of the vocabulary.
+// @server:tool, or a word of the vocabulary. Letter case does not matter; there
+// is no other leniency.
 func ParseEntry(text string) (Entry, error) {
-	s := strings.ToLower(strings.TrimSpace(text))
+	s := strings.ToLower(text)
 	e := Entry{Text: text}
 	if names, ok := vocabulary[s]; ok {
 		e.names = names
 		return e, nil
 	}
+	unknown := &action.UnknownError{
+		What: "list entry", Got: text, Known: Words(), Form: "a tool's name, a glob, @server, @server:tool, or a word such as fs_read",
+	}
 	if rest, ok := strings.CutPrefix(s, "@"); ok {
 		server, tool, one := strings.Cut(rest, ":")
-		if !validName(server) || one && !validName(tool) {
-			return Entry{}, &action.UnknownError{What: "list entry", Got: text, Known: Words()}
+		if !validServer(server) || one && !validName(tool) {
+			return Entry{}, unknown
 		}
-		if one {
-			e.glob = server + "__" + tool
-		} else {
-			e.server = server
+		if e.server = server; one {
+			e.server, e.glob = "", prefix(server)+tool
 		}
 		return e, nil
 	}
 	if _, err := path.Match(s, "x"); err != nil || !validName(strings.Map(dropGlob, s)) && s != "*" {
-		return Entry{}, &action.UnknownError{What: "list entry", Got: text, Known: Words()}
+		return Entry{}, unknown
 	}
 	e.glob = s
 	return e, nil
+}
+
+// prefix is how the names of a server's tools begin. writ's own operations are
+// tools of the server writ.
+func prefix(server string) string {
+	if server == "writ" {
+		return "writ_"
+	}
+	return server + "__"
+}
+
+// validServer refuses names that would run into the separator: @a must not select
+// the tools of a server a__b, nor of one called a_. @builtin is a word, and has no
+// tools to pick from.
+func validServer(s string) bool {
+	return validName(s) && !strings.Contains(s, "__") && !strings.HasSuffix(s, "_") && s != "builtin"
 }
 
 func dropGlob(r rune) rune {
@@ -90,10 +108,10 @@ func (e Entry) Match(tool string) bool {
 	switch {
 	case e.names != nil:
 		return slices.Contains(e.names, tool)
-	case e.server == "writ": // writ's own operations as tools
-		return strings.HasPrefix(tool, "writ_")
+	case e.server == "writ": // not a tool of some server called writ_x
+		return strings.HasPrefix(tool, prefix("writ")) && !strings.Contains(tool, "__")
 	case e.server != "":
-		return strings.HasPrefix(tool, e.server+"__")
+		return strings.HasPrefix(tool, prefix(e.server))
 	}
 	ok, _ := path.Match(e.glob, tool)
 	return ok

@@ -68,7 +68,9 @@ var builtin = map[Type]Risk{
 type Registry struct{ types map[Type]Risk }
 
 // NewRegistry adds custom types to the built-in ones. A custom type is written
-// category:action in lower case and may not redefine a built-in one.
+// category:action in lower case, may not redefine a built-in one, and its
+// category may not be a word that patterns use for something else: whoever asks
+// a person for "deployment" would not be asked for deployment:rollback.
 func NewRegistry(custom map[Type]Risk) (*Registry, error) {
 	r := &Registry{types: make(map[Type]Risk, len(builtin)+len(custom))}
 	for t, risk := range builtin {
@@ -78,8 +80,12 @@ func NewRegistry(custom map[Type]Risk) (*Registry, error) {
 		if !wellFormed(string(t)) {
 			return nil, fmt.Errorf("action type %q is not of the form category:action in lower case", t)
 		}
+		category, _, _ := strings.Cut(string(t), ":")
+		if _, taken := aliases[category]; taken || category == everything {
+			return nil, fmt.Errorf("action type %q: %q is a pattern of its own; choose another category", t, category)
+		}
 		if _, taken := builtin[t]; taken {
-			return nil, fmt.Errorf("action type %q is built in and cannot be redefined", t)
+			return nil, fmt.Errorf("action type %q is built in and cannot be redefined; choose another name", t)
 		}
 		r.types[t] = risk
 	}
@@ -110,12 +116,26 @@ func (r *Registry) Risk(t Type) Risk { return r.types[t] }
 // Has reports whether t is registered.
 func (r *Registry) Has(t Type) bool { _, ok := r.types[t]; return ok }
 
-// Pattern selects action types: everything, a category, or one leaf.
+// Pattern selects action types: everything, a category, or one leaf. The zero
+// Pattern selects nothing.
 type Pattern struct {
 	Text string // as written
 	want string // "", "code:" or "code:write"
-	rank int    // specificity: all 0, category 1, leaf 2
+	rank rank
 }
+
+// rank is how specific a pattern is.
+type rank uint8
+
+const (
+	_ rank = iota // the zero Pattern
+	all
+	category
+	leaf
+)
+
+// everything is the pattern that selects every type.
+const everything = "all"
 
 // aliases are spellings the seeds print in requires_approval.
 var aliases = map[string]string{"deployment": "deploy:*", "database_write": "db:mutate"}
@@ -125,24 +145,27 @@ var aliases = map[string]string{"deployment": "deploy:*", "database_write": "db:
 // that nobody is asked.
 func (r *Registry) ParsePattern(s string) (Pattern, error) {
 	text := cmp.Or(aliases[s], s)
-	if text == "all" {
-		return Pattern{Text: s}, nil
+	if text == everything {
+		return Pattern{Text: s, rank: all}, nil
 	}
-	category := strings.TrimSuffix(text, ":*")
-	if !strings.Contains(category, ":") {
+	prefix := strings.TrimSuffix(text, ":*")
+	if !strings.Contains(prefix, ":") {
+		prefix += ":"
 		for t := range r.types {
-			if strings.HasPrefix(string(t), category+":") {
-				return Pattern{Text: s, want: category + ":", rank: 1}, nil
+			if strings.HasPrefix(string(t), prefix) {
+				return Pattern{Text: s, want: prefix, rank: category}, nil
 			}
 		}
 	} else if r.Has(Type(text)) {
-		return Pattern{Text: s, want: text, rank: 2}, nil
+		return Pattern{Text: s, want: text, rank: leaf}, nil
 	}
-	return Pattern{}, &UnknownError{What: "action type", Got: s, Known: r.spellings()}
+	return Pattern{}, &UnknownError{
+		What: "action type", Got: s, Known: r.spellings(), Form: "all, a category such as code, or a type such as code:write",
+	}
 }
 
 func (r *Registry) spellings() []string {
-	known := []string{"all"}
+	known := []string{everything}
 	for _, t := range r.Types() {
 		category, _, _ := strings.Cut(string(t), ":")
 		known = append(known, string(t), category)
@@ -154,12 +177,14 @@ func (r *Registry) spellings() []string {
 // Match reports whether p selects t.
 func (p Pattern) Match(t Type) bool {
 	switch p.rank {
-	case 0:
+	case all:
 		return true
-	case 1:
+	case category:
 		return strings.HasPrefix(string(t), p.want)
+	case leaf:
+		return string(t) == p.want
 	}
-	return string(t) == p.want
+	return false
 }
 
 // Lists is one autonomy preset: what runs by itself and what asks a person.
@@ -176,7 +201,7 @@ type Verdict struct {
 // human list wins.
 func (l Lists) Of(t Type) Verdict {
 	var v Verdict
-	best := -1
+	var best rank
 	for _, p := range l.Human {
 		if p.Match(t) && p.rank > best {
 			v, best = Verdict{Named: true, Human: true, By: p}, p.rank
@@ -195,6 +220,7 @@ type UnknownError struct {
 	What  string
 	Got   string
 	Known []string
+	Form  string // what can be written, where Known is too long to print or not all
 }
 
 func (e *UnknownError) Error() string { return fmt.Sprintf("unknown %s %q", e.What, e.Got) }

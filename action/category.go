@@ -37,6 +37,9 @@ var defaults = map[Category]Type{
 // Default is the action type of a tool of this category that names none.
 func (c Category) Default() Type { return defaults[c] }
 
+// Known reports whether c is one of the seventeen.
+func (c Category) Known() bool { _, ok := defaults[c]; return ok }
+
 // Categories lists all seventeen in order.
 func Categories() []Category {
 	all := make([]Category, 0, len(defaults))
@@ -53,7 +56,7 @@ func (c *Category) UnmarshalText(b []byte) error {
 	if s == "git" {
 		s = string(VersionControl)
 	}
-	if _, ok := defaults[Category(s)]; !ok {
+	if !Category(s).Known() {
 		known := []string{"git"}
 		for _, k := range Categories() {
 			known = append(known, string(k))

@@ -10,74 +10,87 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 
 	"github.com/writ-run/writ/action"
 	"github.com/writ-run/writ/spell"
 )
 
-// maxBytes bounds the file: a configuration is written by people.
-const maxBytes = 1 << 20
+const noAnchors = "anchors, aliases, merges and tags are not taken; write the value out"
 
 // decoder fills a struct from YAML, strictly: every key must be a field, every
 // value of its field's type, and no key may come twice. It keeps the line of
 // each key, so that a decision can point at what it rests on.
 type decoder struct {
-	name  string         // of the file, for errors
-	lines map[string]int // by dotted path
-	errs  []error
+	name    string         // of the file, for errors
+	lines   map[string]int // by dotted path
+	errs    []problem
+	decoded int // how many of errs are from before the values were checked
+}
+
+// problem is one thing wrong with the file. Line 0 is the file as a whole.
+type problem struct {
+	line       int
+	path, text string
 }
 
 func (d *decoder) fail(line int, path, format string, args ...any) {
-	where := d.name
-	if line > 0 {
-		where += ":" + strconv.Itoa(line)
-	}
-	if path != "" {
-		where += ": " + path
-	}
-	d.errs = append(d.errs, fmt.Errorf("%s: %s", where, fmt.Sprintf(format, args...)))
+	d.errs = append(d.errs, problem{line, path, fmt.Sprintf(format, args...)})
 }
 
-func (d *decoder) file(text []byte, into *File) {
-	if len(text) > maxBytes {
-		d.fail(0, "", "the file has %d bytes; at most %d are read", len(text), maxBytes)
-		return
-	}
-	parsed, err := parser.ParseBytes(text, 0, parser.AllowDuplicateMapKey())
-	if err != nil {
-		d.syntax(err)
-		return
-	}
-	if len(parsed.Docs) > 1 {
-		d.fail(parsed.Docs[1].GetToken().Position.Line, "", "the file holds more than one YAML document; keep one")
-		return
-	}
-	if len(parsed.Docs) == 0 || parsed.Docs[0].Body == nil {
-		d.fail(0, "", "the file is empty; 'writ init' writes a starting one")
-		return
-	}
-	d.value("", parsed.Docs[0].Body, reflect.ValueOf(into).Elem())
-}
-
-// syntax keeps the parser's line and its first line of text.
-func (d *decoder) syntax(err error) {
-	msg, _, _ := strings.Cut(err.Error(), "\n")
-	line := 0
-	if rest, ok := strings.CutPrefix(msg, "["); ok {
-		if pos, tail, ok := strings.Cut(rest, "] "); ok {
-			l, _, _ := strings.Cut(pos, ":")
-			line, _ = strconv.Atoi(l)
-			msg = tail
+// reject is fail for a value that was read but does not hold. It is silent where
+// reading the value failed already: what was checked is then not what was written.
+func (d *decoder) reject(key, format string, args ...any) {
+	for _, e := range d.errs[:d.decoded] {
+		if e.path != "" && within(key, e.path) {
+			return
 		}
 	}
-	d.fail(line, "", "not valid YAML: %s", msg)
+	d.fail(d.line(key), key, format, args...)
+}
+
+// unread reports whether something at or below a key could not be read.
+func (d *decoder) unread(key string) bool {
+	return slices.ContainsFunc(d.errs[:d.decoded], func(e problem) bool { return within(e.path, key) })
+}
+
+// within reports whether a key is another or lies below it.
+func within(key, above string) bool {
+	rest, ok := strings.CutPrefix(key, above)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}
+
+// line is where a key stands, or what it is missing from; 0 for the file.
+func (d *decoder) line(key string) int {
+	for key != "" {
+		if n, ok := d.lines[key]; ok {
+			return n
+		}
+		key = key[:max(0, strings.LastIndexAny(key, ".["))]
+	}
+	return 0
+}
+
+// err is every problem, one a line, in the order of the file.
+func (d *decoder) err() error {
+	slices.SortStableFunc(d.errs, func(a, b problem) int { return a.line - b.line })
+	var out []error
+	for _, e := range d.errs {
+		where := d.name
+		if e.line > 0 {
+			where += ":" + strconv.Itoa(e.line)
+		}
+		if e.path != "" {
+			where += ": " + e.path
+		}
+		out = append(out, fmt.Errorf("%s: %s", where, e.text))
+	}
+	return errors.Join(out...)
 }
 
 func (d *decoder) value(path string, n ast.Node, v reflect.Value) {
 	switch n := n.(type) {
-	case *ast.AnchorNode, *ast.AliasNode, *ast.MergeKeyNode, *ast.TagNode:
-		d.fail(line(n), path, "anchors, aliases, merges and tags are not taken; write the value out")
+	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode:
+		d.fail(line(n), path, noAnchors)
 		return
 	case *ast.NullNode:
 		d.fail(line(n), path, "has no value; give one or remove the key")
@@ -108,14 +121,26 @@ func (d *decoder) value(path string, n ast.Node, v reflect.Value) {
 
 func line(n ast.Node) int {
 	// A block mapping's own token is the first colon; its first key stands earlier.
-	if m, ok := n.(*ast.MappingNode); ok && len(m.Values) > 0 && !m.IsFlowStyle {
-		return m.Values[0].Key.GetToken().Position.Line
+	switch m := n.(type) {
+	case *ast.MappingNode:
+		if len(m.Values) > 0 && !m.IsFlowStyle {
+			n = m.Values[0].Key
+		}
+	case *ast.MappingValueNode:
+		n = m.Key
 	}
 	return n.GetToken().Position.Line
 }
 
+// entry is one key of a mapping with its value.
+type entry struct {
+	key   string
+	line  int // of the key
+	value ast.Node
+}
+
 // pairs lists the entries of a mapping, refusing duplicates and non-string keys.
-func (d *decoder) pairs(path string, n ast.Node) ([]*ast.MappingValueNode, bool) {
+func (d *decoder) pairs(path string, n ast.Node) []entry {
 	var values []*ast.MappingValueNode
 	switch n := n.(type) {
 	case *ast.MappingNode:
@@ -124,65 +149,75 @@ func (d *decoder) pairs(path string, n ast.Node) ([]*ast.MappingValueNode, bool)
 		values = []*ast.MappingValueNode{n}
 	default:
 		d.fail(line(n), path, "must be a mapping, not %s", kind(n))
-		return nil, false
+		return nil
 	}
 	seen := map[string]int{}
-	var out []*ast.MappingValueNode
+	var out []entry
 	for _, p := range values {
-		if _, ok := p.Key.(*ast.MergeKeyNode); ok {
-			d.fail(line(p.Key), path, "anchors, aliases, merges and tags are not taken; write the value out")
+		e := entry{line: line(p.Key), value: p.Value}
+		switch k := p.Key.(type) {
+		case *ast.StringNode:
+			e.key = k.Value
+		case *ast.MergeKeyNode, *ast.AnchorNode, *ast.AliasNode, *ast.TagNode:
+			d.fail(e.line, path, noAnchors)
+			continue
+		case *ast.MappingKeyNode:
+			d.fail(e.line, path, "a key written with ? is not taken; write it as key: value")
+			continue
+		default:
+			d.fail(e.line, member(path, k.GetToken().Value), "a key must be text, not %s; quote it", kind(k))
 			continue
 		}
-		key := keyText(p)
-		if first, twice := seen[key]; twice {
-			d.fail(line(p.Key), join(path, key), "is given twice; the first is on line %d", first)
+		if first, twice := seen[e.key]; twice {
+			d.fail(e.line, member(path, e.key), "is given twice; the first is on line %d", first)
 			continue
 		}
-		seen[key] = line(p.Key)
-		out = append(out, p)
+		seen[e.key] = e.line
+		out = append(out, e)
 	}
-	return out, true
+	return out
 }
 
-func keyText(p *ast.MappingValueNode) string {
-	if s, ok := p.Key.(*ast.StringNode); ok {
-		return s.Value
+// member is the path of a name below path. A name that could be read as several,
+// or that would not show as it is, stands in quotes: agents."a.b".level is not
+// the level of b.
+func member(path, name string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-:", r)
 	}
-	return p.Key.GetToken().Value
-}
-
-func join(path, key string) string {
+	if name == "" || strings.TrimFunc(name, plain) != "" {
+		name = strconv.QuoteToASCII(name)
+	}
 	if path == "" {
-		return key
+		return name
 	}
-	return path + "." + key
+	return path + "." + name
 }
 
 func (d *decoder) structure(path string, n ast.Node, v reflect.Value) {
-	pairs, ok := d.pairs(path, n)
-	if !ok {
-		return
-	}
 	known := fieldNames(v.Type())
-	for _, p := range pairs {
-		key := keyText(p)
-		i := slices.Index(known, key)
+	for _, e := range d.pairs(path, n) {
+		at := member(path, e.key)
+		i := slices.Index(known, e.key)
 		if i < 0 {
-			if why, ok := notBuilt[join(path, key)]; ok {
-				d.fail(line(p.Key), join(path, key), "%s is not built into this version of writ; remove the key", why)
+			if why, ok := notBuilt[at]; ok {
+				d.fail(e.line, at, "%s is not built into this version of writ; remove the key", why)
 			} else {
-				d.fail(line(p.Key), join(path, key), "unknown key%s", hint(key, known))
+				d.fail(e.line, at, "unknown key%s", hint(e.key, known))
 			}
 			continue
 		}
-		d.value(join(path, key), p.Value, v.Field(i))
-		d.lines[join(path, key)] = line(p.Key)
+		d.value(at, e.value, v.Field(i))
+		d.lines[at] = e.line
 	}
 }
 
 func hint(got string, known []string) string {
 	if h := spell.Hint(got, known); h != "" {
 		return h
+	}
+	if len(known) == 0 {
+		return "; there are none"
 	}
 	return "; there are " + strings.Join(known, ", ")
 }
@@ -196,28 +231,32 @@ func fieldNames(t reflect.Type) []string {
 }
 
 // mapping lays entries over those already there, so that a default keeps the
-// fields an entry does not name.
+// fields an entry does not name. Keys are known by what they mean, not by how
+// they are spelt: git and version_control are one.
 func (d *decoder) mapping(path string, n ast.Node, v reflect.Value) {
-	pairs, ok := d.pairs(path, n)
-	if !ok {
-		return
-	}
 	if v.IsNil() {
 		v.Set(reflect.MakeMap(v.Type()))
 	}
-	for _, p := range pairs {
-		key, err := d.key(v.Type().Key(), keyText(p))
+	seen := map[string]int{}
+	for _, e := range d.pairs(path, n) {
+		key, err := d.key(v.Type().Key(), e.key)
 		if err != nil {
-			d.fail(line(p.Key), join(path, keyText(p)), "%s", describe(err))
+			d.fail(e.line, member(path, e.key), "%s", describe(err))
 			continue
 		}
-		e := reflect.New(v.Type().Elem()).Elem()
-		if old := v.MapIndex(key); old.IsValid() {
-			e.Set(old)
+		at := member(path, fmt.Sprint(key))
+		if first, twice := seen[at]; twice {
+			d.fail(e.line, at, "is given twice; the first is on line %d", first)
+			continue
 		}
-		d.value(join(path, keyText(p)), p.Value, e)
-		d.lines[join(path, keyText(p))] = line(p.Key)
-		v.SetMapIndex(key, e)
+		seen[at] = e.line
+		value := reflect.New(v.Type().Elem()).Elem()
+		if old := v.MapIndex(key); old.IsValid() {
+			value.Set(old)
+		}
+		d.value(at, e.value, value)
+		d.lines[at] = e.line
+		v.SetMapIndex(key, value)
 	}
 }
 
@@ -260,8 +299,11 @@ func describe(err error) string {
 	if !errors.As(err, &u) {
 		return err.Error()
 	}
-	if h := spell.Hint(u.Got, u.Known); h != "" || len(u.Known) > 12 {
+	if h := spell.Hint(u.Got, u.Known); h != "" {
 		return u.Error() + h
+	}
+	if u.Form != "" {
+		return u.Error() + "; write " + u.Form
 	}
 	return u.Error() + "; there are " + strings.Join(u.Known, ", ")
 }
@@ -269,11 +311,15 @@ func describe(err error) string {
 func (d *decoder) scalar(path string, n ast.Node, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:
-		if s, ok := n.(*ast.StringNode); ok {
+		s, ok := n.(*ast.StringNode)
+		switch {
+		case !ok:
+			d.fail(line(n), path, "must be text, not %s; quote it", kind(n))
+		case s.Value == "":
+			d.fail(line(n), path, "is empty; give a value or remove it")
+		default:
 			v.SetString(s.Value)
-			return
 		}
-		d.fail(line(n), path, "must be text, not %s; quote it", kind(n))
 	case reflect.Bool:
 		if b, ok := n.(*ast.BoolNode); ok {
 			v.SetBool(b.Value)
@@ -281,11 +327,17 @@ func (d *decoder) scalar(path string, n ast.Node, v reflect.Value) {
 		}
 		d.fail(line(n), path, "must be true or false, not %s", kind(n))
 	case reflect.Int:
-		if i, err := strconv.Atoi(n.GetToken().Value); err == nil && n.Type() == ast.IntegerType {
+		// One number has one spelling: 010 is ten to some readers and eight to others.
+		text := n.GetToken().Value
+		i, err := strconv.Atoi(text)
+		switch {
+		case n.Type() != ast.IntegerType:
+			d.fail(line(n), path, "must be a whole number, not %s", kind(n))
+		case err != nil || strconv.Itoa(i) != text:
+			d.fail(line(n), path, "must be a whole number in plain decimal digits, not %s", text)
+		default:
 			v.SetInt(int64(i))
-			return
 		}
-		d.fail(line(n), path, "must be a whole number, not %s", kind(n))
 	default:
 		panic("config: no decoding for " + v.Type().String()) // a field of a kind nobody handles: a programming error
 	}
@@ -301,8 +353,12 @@ func kind(n ast.Node) string {
 		return "true or false"
 	case *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
 		return "a number"
-	case *ast.StringNode, *ast.LiteralNode:
+	case *ast.StringNode:
 		return "text"
+	case *ast.LiteralNode:
+		return "a block of text"
+	case *ast.NullNode:
+		return "nothing"
 	}
 	return "that"
 }

@@ -4,10 +4,13 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/access"
 	"github.com/writ-run/writ/action"
+	"github.com/writ-run/writ/wire"
 )
 
 // Value is one effective value and where it came from.
@@ -18,44 +21,104 @@ type Value struct {
 }
 
 // Effective lists every value in force, written or built in, in order of keys.
+// What is resolved (paths, agents, roles, levels, presets) is listed as resolved.
 func (c *Config) Effective() []Value {
 	var out []Value
-	flatten(reflect.ValueOf(*c.File), "", func(key, value string) {
-		out = append(out, Value{key, value, c.At(key)})
+	say := func(key string, v any, at string) { out = append(out, Value{key, show(v), at}) }
+	rest := *c.File // what is in force as it is written
+	rest.Store, rest.Workspaces, rest.Agents, rest.Roles = Store{}, nil, nil, nil
+	rest.ToolAccess.Levels, rest.Autonomy.Presets = nil, nil
+	flatten(reflect.ValueOf(rest), "", func(key string, v any) {
+		if !within(key, "store") {
+			say(key, v, c.At(key))
+		}
 	})
-	out = append(out, c.effectiveLevels()...)
-	slices.SortFunc(out, func(a, b Value) int { return strings.Compare(a.Key, b.Key) })
-	return slices.CompactFunc(out, func(a, b Value) bool { return a.Key == b.Key })
-}
-
-// effectiveLevels fills in what the file leaves to the product: the constraints
-// of each level and the patterns of each autonomy.
-func (c *Config) effectiveLevels() []Value {
-	var out []Value
-	say := func(key string, v any, at string) { out = append(out, Value{key, fmt.Sprint(v), at}) }
-	b := &builder{Config: c, d: &decoder{lines: map[string]int{}}, levels: map[access.Level]access.Constraints{}}
-	b.buildLevels()
-	for _, l := range access.Levels() {
+	say("store.path", c.StatePath, c.At("store.path"))
+	say("store.witness", c.Witness, c.At("store.witness"))
+	for name, w := range c.workspaces {
+		k := member("workspaces", name)
+		say(k+".path", w.Path, c.At(k+".path"))
+		say(k+".project", w.Project, c.At(k+".project"))
+	}
+	for i := range c.Agents {
+		c.sayAgent(&c.Agents[i], say)
+	}
+	for name, r := range c.roles {
+		c.sayRole(member("roles", name)+".", r, say)
+	}
+	for l, v := range c.levels {
 		k := "tool_access.levels." + l.String() + "."
-		v := b.levels[l]
-		say(k+"file_system", v.FileSystem.V, v.FileSystem.At)
-		say(k+"network", v.Network.V, v.Network.At)
-		say(k+"network_allowlist", v.Allowlist.V, v.Allowlist.At)
-		say(k+"git", v.Git.V, v.Git.At)
-		say(k+"code_execution", v.CodeExecution.V, v.CodeExecution.At)
-		say(k+"terminal", v.Terminal.V, v.Terminal.At)
-		say(k+"requires_approval", texts(v.RequiresApproval.V), v.RequiresApproval.At)
+		say(k+"description", c.File.ToolAccess.Levels[l].Description, c.At(k+"description"))
 		say(k+"deployment", v.Deployment.V, v.Deployment.At)
+		sayConstraints(k, v, say)
 	}
-	for _, a := range access.Autonomies() {
+	for a, p := range c.Presets {
 		k := "autonomy.presets." + a.String() + "."
-		say(k+"auto_approve", texts(c.Presets[a].V.Auto), c.At(k+"auto_approve"))
-		say(k+"human_approval", texts(c.Presets[a].V.Human), c.At(k+"human_approval"))
+		say(k+"auto_approve", patternTexts(p.V.Auto), c.At(k+"auto_approve"))
+		say(k+"human_approval", patternTexts(p.V.Human), c.At(k+"human_approval"))
 	}
+	slices.SortFunc(out, func(a, b Value) int { return strings.Compare(a.Key, b.Key) })
 	return out
 }
 
-func texts(ps []action.Pattern) []string {
+// digest covers what is in force and not where it is written, so that a comment
+// does not void the approvals that rest on it.
+func (c *Config) digest() (writ.Digest, error) {
+	values := map[string]string{}
+	for _, v := range c.Effective() {
+		values[v.Key] = v.Value
+	}
+	canonical, err := wire.Marshal(values)
+	if err != nil {
+		return writ.Digest{}, err
+	}
+	return wire.Digest(canonical), nil
+}
+
+func (c *Config) sayAgent(a *access.Agent, say func(string, any, string)) {
+	k := member("agents", a.Name) + "."
+	raw := c.File.Agents[a.Name]
+	say(k+"workspace", raw.Workspace, c.At(k+"workspace"))
+	say(k+"person", raw.Person, c.At(k+"person"))
+	say(k+"role", raw.Role, c.At(k+"role"))
+	say(k+"level", a.Level.V, a.Level.At)
+	say(k+"autonomy", a.Autonomy.V, a.Autonomy.At)
+	say(k+"enforce_tool_policies", a.GateArgs.V, a.GateArgs.At)
+	say(k+"denied", entryTexts(a.Denied), c.At(k+"denied"))
+	if a.Allowed != nil { // none is not the empty list
+		say(k+"allowed", entryTexts(a.Allowed), c.At(k+"allowed"))
+	}
+	sayConstraints(k+"overrides.", a.Constraints, say)
+}
+
+func (c *Config) sayRole(k string, r access.Role, say func(string, any, string)) {
+	say(k+"denied", entryTexts(r.Denied), c.At(k+"denied"))
+	if r.Allowed != nil {
+		say(k+"allowed", entryTexts(r.Allowed), c.At(k+"allowed"))
+	}
+	if r.Level != nil {
+		say(k+"level", r.Level.V, r.Level.At)
+	}
+	if r.Autonomy != nil {
+		say(k+"autonomy", r.Autonomy.V, r.Autonomy.At)
+	}
+}
+
+func sayConstraints(k string, v access.Constraints, say func(string, any, string)) {
+	hosts := make([]string, len(v.Allowlist.V))
+	for i, p := range v.Allowlist.V {
+		hosts[i] = p.String()
+	}
+	say(k+"file_system", v.FileSystem.V, v.FileSystem.At)
+	say(k+"network", v.Network.V, v.Network.At)
+	say(k+"network_allowlist", hosts, v.Allowlist.At)
+	say(k+"git", v.Git.V, v.Git.At)
+	say(k+"code_execution", v.CodeExecution.V, v.CodeExecution.At)
+	say(k+"terminal", v.Terminal.V, v.Terminal.At)
+	say(k+"requires_approval", patternTexts(v.RequiresApproval.V), v.RequiresApproval.At)
+}
+
+func patternTexts(ps []action.Pattern) []string {
 	out := make([]string, len(ps))
 	for i, p := range ps {
 		out[i] = p.Text
@@ -63,29 +126,44 @@ func texts(ps []action.Pattern) []string {
 	return out
 }
 
-// flatten visits every leaf that is set, keyed as it would be written.
-func flatten(v reflect.Value, key string, visit func(key, value string)) {
-	if v.Kind() == reflect.Pointer {
-		if !v.IsNil() {
-			flatten(v.Elem(), key, visit)
-		}
-		return
+func entryTexts(l access.List) []string {
+	out := make([]string, len(l))
+	for i, e := range l {
+		out[i] = e.V.Text
 	}
-	if s, ok := v.Interface().(fmt.Stringer); ok {
-		visit(key, s.String())
+	return out
+}
+
+// show prints a value so that two values never look alike: ["a b"] is not ["a", "b"].
+func show(v any) string {
+	list, ok := v.([]string)
+	if !ok {
+		return fmt.Sprint(v)
+	}
+	quoted := make([]string, len(list))
+	for i, s := range list {
+		quoted[i] = strconv.Quote(s)
+	}
+	return "[" + strings.Join(quoted, ", ") + "]"
+}
+
+// flatten visits every leaf, keyed as it would be written.
+func flatten(v reflect.Value, key string, visit func(key string, v any)) {
+	if _, ok := v.Interface().(fmt.Stringer); ok {
+		visit(key, v.Interface())
 		return
 	}
 	switch v.Kind() {
 	case reflect.Struct:
 		for i, name := range fieldNames(v.Type()) {
-			flatten(v.Field(i), join(key, name), visit)
+			flatten(v.Field(i), member(key, name), visit)
 		}
 	case reflect.Map:
 		for _, k := range v.MapKeys() {
-			flatten(v.MapIndex(k), join(key, fmt.Sprint(k.Interface())), visit)
+			flatten(v.MapIndex(k), member(key, fmt.Sprint(k.Interface())), visit)
 		}
 	default:
-		visit(key, fmt.Sprint(v.Interface()))
+		visit(key, v.Interface())
 	}
 }
 
@@ -103,7 +181,7 @@ func keysOf(t reflect.Type, key string, out *[]string) {
 		keysOf(t.Elem(), key, out)
 	case reflect.Struct:
 		for i, name := range fieldNames(t) {
-			keysOf(t.Field(i).Type, join(key, name), out)
+			keysOf(t.Field(i).Type, member(key, name), out)
 		}
 	case reflect.Map:
 		keysOf(t.Elem(), key+".*", out)

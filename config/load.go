@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -14,7 +15,6 @@ import (
 	"github.com/writ-run/writ/access"
 	"github.com/writ-run/writ/action"
 	"github.com/writ-run/writ/policy"
-	"github.com/writ-run/writ/wire"
 )
 
 // Config is a configuration that holds: decoded, checked and resolved.
@@ -31,6 +31,8 @@ type Config struct {
 	Witness    string
 	lines      map[string]int
 	workspaces map[string]access.Workspace
+	levels     map[access.Level]access.Constraints
+	roles      map[string]access.Role
 }
 
 // Path is where the configuration is: the flag, else $WRIT_CONFIG, else the
@@ -51,6 +53,10 @@ func Path(flag string) (string, error) {
 // Load reads and checks the file. tools are the names of the tools there are.
 // All errors of the file come at once, one a line.
 func Load(path string, tools []string) (*Config, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
 	info, err := os.Stat(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("there is no configuration at %s; 'writ init' writes a starting one", path)
@@ -58,12 +64,23 @@ func Load(path string, tools []string) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	if info.Size() > maxBytes {
-		return nil, fmt.Errorf("%s: the file has %d bytes; at most %d are read", path, info.Size(), maxBytes)
+	if !info.Mode().IsRegular() { // a pipe or a device may never end
+		return nil, fmt.Errorf("%s is not a file; name the configuration file with --config", path)
 	}
-	text, err := os.ReadFile(path)
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
+	}
+	defer f.Close()
+	if info, err = f.Stat(); err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > maxBytes {
+		return nil, fmt.Errorf("%s: the file has more than %d bytes; a configuration has less", path, maxBytes)
 	}
 	return parse(path, text, tools, info.Mode())
 }
@@ -74,19 +91,16 @@ func parse(path string, text []byte, tools []string, mode os.FileMode) (*Config,
 	if mode.Perm()&0o022 != 0 {
 		d.fail(0, "", "others can write to the file (mode %04o); run: chmod go-w %s", mode.Perm(), path)
 	}
-	d.file(text, c.File)
-	if len(d.errs) == 0 {
+	if d.file(text, c.File) {
+		d.decoded = len(d.errs)
 		c.check(d, tools)
 	}
 	if len(d.errs) > 0 {
-		return nil, errors.Join(d.errs...)
+		return nil, d.err()
 	}
-	canonical, err := wire.Marshal(c.Effective())
-	if err != nil {
-		return nil, err
-	}
-	c.Digest = wire.Digest(canonical)
-	return c, nil
+	var err error
+	c.Digest, err = c.digest()
+	return c, err
 }
 
 // At is where a key was written, as file:line, or "built in".
@@ -100,17 +114,14 @@ func (c *Config) At(path string) string {
 func (c *Config) check(d *decoder, tools []string) {
 	f := c.File
 	if f.Version != 1 {
-		d.fail(c.lines["version"], "version", "must be 1")
+		d.reject("version", "must be 1; write version: 1")
 	}
 	if err := loopback(f.Listen); err != nil {
-		d.fail(c.lines["listen"], "listen", "%v", err)
+		d.reject("listen", "%v", err)
 	}
 	c.checkStore(d)
 	c.checkWorkspaces(d)
 	c.checkSandboxing(d)
-	if len(d.errs) > 0 {
-		return
-	}
 	c.build(d, tools)
 }
 
@@ -120,7 +131,7 @@ func loopback(listen string) error {
 	if err != nil {
 		return fmt.Errorf("%q is not an address; write 127.0.0.1:7323", listen)
 	}
-	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || strconv.FormatUint(n, 10) != port {
 		return fmt.Errorf("%q has no valid port; write 127.0.0.1:7323", listen)
 	}
 	if a, err := netip.ParseAddr(h); err != nil || !a.IsLoopback() {
@@ -130,20 +141,25 @@ func loopback(listen string) error {
 }
 
 func (c *Config) checkStore(d *decoder) {
-	s := &c.File.Store
+	s := c.File.Store
 	if s.Path == "" {
 		s.Path = StateHome()
 	}
 	var ok bool
-	if c.StatePath, ok = c.absolute(d, "store.path", s.Path); !ok {
+	if c.StatePath, ok = c.path(d, "store.path", s.Path); !ok {
 		return
 	}
-	c.StatePath = resolved(c.StatePath)
-	if s.Witness == "" {
-		s.Witness = filepath.Join(s.Path, "witness.jsonl")
+	if info, err := os.Stat(c.StatePath); c.StatePath == "/" || err == nil && !info.IsDir() {
+		d.reject("store.path", "%s cannot be the store; name a directory of its own", c.StatePath)
 	}
-	if c.Witness, ok = c.absolute(d, "store.witness", s.Witness); ok {
-		c.Witness = resolved(c.Witness)
+	if s.Witness == "" {
+		s.Witness = filepath.Join(c.StatePath, "witness.jsonl")
+	}
+	if c.Witness, ok = c.path(d, "store.witness", s.Witness); !ok {
+		return
+	}
+	if info, err := os.Stat(c.Witness); c.Witness == c.StatePath || err == nil && info.IsDir() {
+		d.reject("store.witness", "%s is a directory; name a file", c.Witness)
 	}
 }
 
@@ -156,43 +172,65 @@ func StateHome() string {
 	return filepath.Join(home, ".local", "state", "writ")
 }
 
-// absolute takes absolute paths and ~/ paths; a relative one would mean something
-// else in each process that reads it.
-func (c *Config) absolute(d *decoder, key, p string) (string, bool) {
+// path takes absolute paths and ~/ paths; a relative one would mean something
+// else in each process that reads it. It gives where the path ends.
+func (c *Config) path(d *decoder, key, p string) (string, bool) {
 	if rest, ok := strings.CutPrefix(p, "~/"); ok {
 		home, err := os.UserHomeDir()
 		if err != nil {
-			d.fail(c.lines[key], key, "%q: there is no home directory; write the path out", p)
+			d.reject(key, "%q: there is no home directory; write the path out", p)
 			return "", false
 		}
 		p = filepath.Join(home, rest)
 	}
 	if !filepath.IsAbs(p) || strings.ContainsRune(p, 0) {
-		d.fail(c.lines[key], key, "%q is not an absolute path; begin it with / or ~/", p)
+		d.reject(key, "%q is not an absolute path; begin it with / or ~/", p)
 		return "", false
 	}
-	return filepath.Clean(p), true
+	stops := trail(filepath.Clean(p))
+	if stops == nil {
+		d.reject(key, "%q leads through too many symlinks; write the path out", p)
+		return "", false
+	}
+	return stops[len(stops)-1], true
 }
 
-// resolved follows the symlinks of the deepest existing ancestor.
-func resolved(p string) string {
-	if real, err := filepath.EvalSymlinks(p); err == nil {
-		return real
+// trail is every symlink on the way to p and, last, where p ends, whether that
+// exists or not: whoever writes through a dangling link makes its target. It is
+// nil when there are more links than the kernel follows.
+func trail(p string) []string {
+	var stops []string
+	at, rest := "/", strings.Split(p, "/")
+	for len(rest) > 0 {
+		part := rest[0]
+		rest = rest[1:]
+		next := filepath.Join(at, part) // Join cleans: "", "." and ".." are walked too
+		to, err := os.Readlink(next)
+		if err != nil || next == at {
+			at = next
+			continue
+		}
+		if stops = append(stops, next); len(stops) > 40 {
+			return nil
+		}
+		if strings.HasPrefix(to, "/") {
+			at = "/"
+		}
+		rest = append(strings.Split(to, "/"), rest...)
 	}
-	dir, base := filepath.Split(p)
-	if dir = filepath.Clean(dir); dir == p {
-		return p
-	}
-	return filepath.Join(resolved(dir), base)
+	return append(stops, at)
 }
 
 func (c *Config) checkWorkspaces(d *decoder) {
-	own := map[string]string{"the configuration": resolved(c.Path), "the store": c.StatePath, "the witness": c.Witness}
 	for _, name := range sorted(c.File.Workspaces) {
-		key := "workspaces." + name
+		key := member("workspaces", name)
+		if !ValidName(name) {
+			d.reject(key, "a workspace's name %s", nameRule)
+			continue
+		}
 		w := c.File.Workspaces[name]
 		if w.Path == "" {
-			d.fail(c.lines[key], key, "has no path")
+			d.reject(key+".path", "is missing; name a directory")
 			continue
 		}
 		path, ok := c.directory(d, key+".path", w.Path)
@@ -205,55 +243,89 @@ func (c *Config) checkWorkspaces(d *decoder) {
 				continue
 			}
 			if !policy.Below(path, project) {
-				d.fail(c.lines[key+".project"], key+".project", "%s does not contain the workspace %s", project, path)
+				d.reject(key+".project", "%s does not contain the workspace %s", project, path)
 				continue
 			}
 		}
-		for _, what := range sorted(own) {
-			if policy.Below(own[what], project) {
-				d.fail(c.lines[key], key, "%s (%s) lies inside it, where agents write; move one of them", what, own[what])
-			}
-		}
+		c.apart(d, key, project)
 		c.workspaces[name] = access.Workspace{Name: name, Path: path, Project: project}
 	}
 }
 
+// apart keeps writ's own files out of where agents write, and every symlink on
+// the way to them: whoever can replace a link chooses the configuration.
+func (c *Config) apart(d *decoder, key, project string) {
+	own := []struct{ what, path string }{{"the configuration", c.Path}, {"the store", c.StatePath}, {"the witness", c.Witness}}
+	for _, o := range own {
+		for _, at := range trail(o.path) {
+			if o.path != "" && policy.Below(at, project) {
+				d.reject(key, "%s (%s) lies inside it, where agents write; move one of them", o.what, at)
+				break
+			}
+		}
+	}
+	if c.StatePath != "" && project != c.StatePath && policy.Below(project, c.StatePath) {
+		d.reject(key, "it lies inside the store (%s), which no agent reaches; move one of them", c.StatePath)
+	}
+}
+
 func (c *Config) directory(d *decoder, key, p string) (string, bool) {
-	p, ok := c.absolute(d, key, p)
+	p, ok := c.path(d, key, p)
 	if !ok {
 		return "", false
 	}
-	p = resolved(p)
-	if info, err := os.Stat(p); err != nil || !info.IsDir() {
-		d.fail(c.lines[key], key, "%s is not a directory; make it first: mkdir -p %s", p, p)
-		return "", false
+	info, err := os.Stat(p)
+	switch {
+	case err != nil:
+		d.reject(key, "%s is not a directory; make it first: mkdir -p %s", p, p)
+	case !info.IsDir():
+		d.reject(key, "%s is not a directory; name one", p)
+	case p == "/":
+		d.reject(key, "the root directory cannot be a workspace; name a directory below it")
+	default:
+		return p, true
 	}
-	if p == "/" {
-		d.fail(c.lines[key], key, "the root directory cannot be a workspace")
-		return "", false
-	}
-	return p, true
+	return "", false
 }
 
 func (c *Config) checkSandboxing(d *decoder) {
 	s := c.File.Sandboxing.Subprocess
 	key := "sandboxing.subprocess."
 	if s.TimeoutSeconds < 1 || s.TimeoutSeconds > 600 {
-		d.fail(c.lines[key+"timeout_seconds"], key+"timeout_seconds", "must be 1 to 600")
+		d.reject(key+"timeout_seconds", "must be 1 to 600")
 	}
 	if s.KillGraceSeconds < 1 || s.KillGraceSeconds > 60 {
-		d.fail(c.lines[key+"kill_grace_seconds"], key+"kill_grace_seconds", "must be 1 to 60")
+		d.reject(key+"kill_grace_seconds", "must be 1 to 60")
 	}
 	for i, p := range s.ExtraSafePathPrefixes {
-		at := fmt.Sprintf("%sextra_safe_path_prefixes[%d]", key, i)
-		if !filepath.IsAbs(p) || filepath.Clean(p) != p || p == "/" || strings.ContainsAny(p, "\x00:") {
-			d.fail(c.lines[at], at, "%q is not an absolute, clean directory other than /", p)
-		}
+		c.checkPrefix(d, fmt.Sprintf("%sextra_safe_path_prefixes[%d]", key, i), p)
 	}
 	if !s.WorkspaceOnly {
 		c.Warnings = append(c.Warnings, c.At(key+"workspace_only")+": workspace_only is false: commands may start in any readable directory")
 	}
 	if !s.RestrictedPath {
 		c.Warnings = append(c.Warnings, c.At(key+"restricted_path")+": restricted_path is false: commands are looked up in the whole PATH of the daemon")
+	}
+}
+
+// checkPrefix refuses, besides what is no directory's name, one that agents can
+// write programs into.
+func (c *Config) checkPrefix(d *decoder, key, p string) {
+	if !filepath.IsAbs(p) || filepath.Clean(p) != p || p == "/" || strings.ContainsAny(p, "\x00:") {
+		d.reject(key, "%q is not an absolute, clean directory other than /", p)
+		return
+	}
+	stops := trail(p)
+	if stops == nil {
+		d.reject(key, "%q leads through too many symlinks; write the path out", p)
+		return
+	}
+	for _, name := range sorted(c.workspaces) {
+		for _, at := range stops {
+			if w := c.workspaces[name].Project; policy.Below(at, w) || policy.Below(w, at) {
+				d.reject(key, "%s and workspace %s (%s) overlap, so agents could put programs there; name another directory", p, name, w)
+				break
+			}
+		}
 	}
 }

@@ -4,7 +4,8 @@ package spell
 
 import "strings"
 
-// Nearest is the known word closest to got, or "" when none is close.
+// Nearest is the known word closest to got, or "" when none is close. A word of
+// which half or more would have to change is not: "x" must not suggest "*".
 func Nearest(got string, known []string) string {
 	best, distance := "", 3
 	if len(got) <= 4 {
@@ -12,7 +13,7 @@ func Nearest(got string, known []string) string {
 	}
 	lower := strings.ToLower(got)
 	for _, k := range known {
-		if d := edits(lower, strings.ToLower(k), distance); d < distance {
+		if d := edits(lower, strings.ToLower(k), distance); d < distance && 2*d < max(len(got), len(k)) {
 			best, distance = k, d
 		}
 	}

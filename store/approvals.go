@@ -51,13 +51,13 @@ func (db *DB) OpenApprovals(ctx context.Context, subject string) ([]Approval, er
 }
 
 // AddApproval adds a pending one; it reports false when the agent already has
-// limit pending, or the subject has one that is open.
+// limit pending that have not expired, or the subject has one that is open.
 func (tx *Tx) AddApproval(a Approval, limit int) (bool, error) {
 	return tx.changed(`INSERT INTO approvals (id, digest, subject, agent, tool, state, requested_at, expires_at, decided_at, decided_by, reason, sealed)
 		SELECT $1, $2, $3, $4, $5, 'pending', $6, $7, '', '', '', $8
-		WHERE (SELECT count(*) FROM approvals WHERE agent = $9 AND state = 'pending') < $10
-		AND NOT EXISTS (SELECT 1 FROM approvals WHERE subject = $11 AND state IN ('pending', 'approved'))`,
-		a.ID, a.Digest, a.Subject, a.Agent, a.Tool, a.Requested, a.Expires, a.Sealed, a.Agent, limit, a.Subject)
+		WHERE (SELECT count(*) FROM approvals WHERE agent = $9 AND state = 'pending' AND expires_at > $10) < $11
+		AND NOT EXISTS (SELECT 1 FROM approvals WHERE subject = $12 AND state IN ('pending', 'approved'))`,
+		a.ID, a.Digest, a.Subject, a.Agent, a.Tool, a.Requested, a.Expires, a.Sealed, a.Agent, a.Requested, limit, a.Subject)
 }
 
 // DecideApproval moves a pending one that has not expired to approved or
@@ -82,9 +82,4 @@ func (tx *Tx) ExpireApproval(id, now string) (bool, error) {
 // VoidApprovals ends what an agent, or everybody under "*", has open.
 func (tx *Tx) VoidApprovals(agent string) error {
 	return tx.exec(`UPDATE approvals SET state = 'void', sealed = NULL WHERE state IN ('pending', 'approved') AND ($1 = '*' OR agent = $2)`, agent, agent)
-}
-
-// VoidApproval ends one that can no longer be used because what it allows has changed.
-func (tx *Tx) VoidApproval(id string) (bool, error) {
-	return tx.changed(`UPDATE approvals SET state = 'void', sealed = NULL WHERE id = $1 AND state IN ('pending', 'approved')`, id)
 }

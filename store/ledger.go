@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"iter"
+	"math"
 
 	"github.com/writ-run/writ"
 )
@@ -92,7 +93,7 @@ func (db *DB) OfCall(ctx context.Context, call string) ([]Entry, error) {
 // one does not sit in memory.
 func (db *DB) Entries(ctx context.Context) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		for seq := int64(-1 << 62); ; {
+		for seq := int64(math.MinInt64); ; {
 			page, err := db.After(ctx, seq, 1000)
 			if err != nil {
 				yield(Entry{}, err)

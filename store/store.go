@@ -39,7 +39,7 @@ func New(ctx context.Context, pool *sql.DB, o Options) (*DB, error) {
 	}
 	db := &DB{pool: pool, writer: conn, explain: o.Explain, release: o.Release}
 	if db.entry, err = conn.PrepareContext(ctx, insertEntry); err != nil {
-		return nil, err
+		return nil, errors.Join(err, conn.Close())
 	}
 	return db, nil
 }
@@ -93,7 +93,7 @@ func (tx *Tx) changed(query string, args ...any) (bool, error) {
 	}
 	n, err := res.RowsAffected()
 	if err != nil {
-		return false, err
+		return false, tx.db.unavailable(err) // what it changed is unknown: nothing of this transaction may stay
 	}
 	return n == 1, nil
 }

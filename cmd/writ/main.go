@@ -15,6 +15,7 @@ import (
 	"github.com/writ-run/writ/api"
 	"github.com/writ-run/writ/engine"
 	"github.com/writ-run/writ/sandbox/subprocess"
+	"github.com/writ-run/writ/spell"
 )
 
 // Exit codes, as the help says.
@@ -107,6 +108,13 @@ Exit codes: 0 ok, 1 error, 2 usage, 3 denied, 4 needs approval.`,
   writ approval list                     see what waits for you
   writ explain delete_file --agent coder --args '{"path":"x"}'
   writ ledger verify                     check the record of everything`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("unknown command %q%s", args[0], spell.Hint(args[0], verbs(cmd)))
+			}
+			return nil
+		},
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		Version:       engine.Version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -133,7 +141,7 @@ func exactly(n int, what string) cobra.PositionalArgs {
 func noun(use, short string, verbs ...*cobra.Command) *cobra.Command {
 	c := &cobra.Command{Use: use, Short: short, Args: func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {
-			return usagef("unknown verb %q", args[0])
+			return usagef("unknown verb %q%s", args[0], spell.Hint(args[0], verbs(cmd)))
 		}
 		return nil
 	}, RunE: func(cmd *cobra.Command, _ []string) error {
@@ -141,4 +149,13 @@ func noun(use, short string, verbs ...*cobra.Command) *cobra.Command {
 	}}
 	c.AddCommand(verbs...)
 	return c
+}
+
+// verbs are the names of the commands below one, for suggestions.
+func verbs(c *cobra.Command) []string {
+	var names []string
+	for _, sub := range c.Commands() {
+		names = append(names, sub.Name())
+	}
+	return names
 }

@@ -1,5 +1,10 @@
 // Package sqlite is the embedded engine: one file, one process, WAL with
 // synchronous FULL, so that what was committed survives a power cut.
+//
+// The guards in the schema hold against any statement over any connection, and a
+// schema that is not ours to the letter is not opened. Whoever can write the file
+// can still take a guard away, change rows, and put it back before anybody looks;
+// that shows in the ledger's signed heads and their witness, not here.
 package sqlite
 
 import (
@@ -55,13 +60,20 @@ func open(ctx context.Context, path string, release func() error) (*store.DB, er
 		return nil, fmt.Errorf("open the store: %w", err)
 	}
 	f.Close()
-	q := url.Values{"_pragma": {"journal_mode(wal)", "synchronous(full)", "busy_timeout(2000)", "foreign_keys(1)", "trusted_schema(0)", "cell_size_check(1)"}}
+	q := url.Values{"_defensive": {"1"}, "_pragma": {
+		"journal_mode(wal)", "synchronous(full)", "busy_timeout(2000)", "foreign_keys(1)", "trusted_schema(0)", "cell_size_check(1)",
+		"recursive_triggers(1)", // REPLACE fires the triggers on DELETE
+		"secure_delete(1)",      // what a request was about is overwritten when it ends
+	}}
 	pool, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?"+q.Encode())
 	if err != nil {
 		return nil, err
 	}
 	pool.SetMaxOpenConns(4)
 	if err := migrate(ctx, pool); err != nil {
+		return nil, errors.Join(fmt.Errorf("open the store: %w", explain(err)), pool.Close())
+	}
+	if err := checkSchema(ctx, pool); err != nil {
 		return nil, errors.Join(fmt.Errorf("open the store: %w", explain(err)), pool.Close())
 	}
 	db, err := store.New(ctx, pool, store.Options{Explain: explain, Release: release})

@@ -1,0 +1,57 @@
+# Everything a newcomer or a build machine needs. 'make run' and 'make test' do all
+# set-up themselves.
+SHELL := /bin/bash
+GO ?= go
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+FUZZTIME ?= 60s
+
+.PHONY: build run test race lint deps bench soak fuzz cross clean
+
+build:
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/writ ./cmd/writ
+
+# Sets up on the embedded store, starts the daemon and says what to do next.
+run: build
+	@bin/writ config check >/dev/null 2>&1 || if [ -t 0 ]; then bin/writ init; else bin/writ init --no-person; fi
+	@PATH="$(CURDIR)/bin:$$PATH" bin/writ serve
+
+# Programs that tests use, from Debian's packages, only when one is missing.
+deps:
+	@for p in bash git python3 perl openssl gcc strace; do command -v $$p >/dev/null || missing="$$missing $$p"; done; \
+	if [ -n "$$missing" ]; then \
+		echo "installing$$missing"; \
+		if [ "$$(id -u)" = 0 ]; then sudo=; else sudo=sudo; fi; \
+		$$sudo apt-get update -q && $$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends $$missing libc6-dev; \
+	fi
+
+lint:
+	@bad=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$bad" ]; then echo "gofmt:"; echo "$$bad"; exit 1; fi
+	$(GO) vet ./...
+	$(GO) run $(STATICCHECK) ./...
+
+# macOS and Windows must at least build.
+cross:
+	GOOS=darwin GOARCH=arm64 $(GO) build ./...
+	GOOS=windows GOARCH=amd64 $(GO) build ./...
+	GOOS=linux GOARCH=arm64 $(GO) build ./...
+
+test: deps build lint cross
+	WRIT_NEED=all $(GO) test -race -shuffle=on -timeout 20m ./...
+
+# Long races and crash loops.
+soak: deps build
+	WRIT_NEED=all WRIT_SOAK=1 $(GO) test -count=1 -timeout 60m -run 'Soak|Crash' ./...
+
+bench: build
+	$(GO) run ./bench bin/writ
+
+# Every fuzz target of every package, one after the other.
+fuzz:
+	@set -e; for pkg in $$($(GO) list ./...); do \
+		for f in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+			echo "== $$pkg $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 5s $$pkg; \
+		done; \
+	done
+
+clean:
+	rm -rf bin

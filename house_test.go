@@ -1,0 +1,273 @@
+package writ_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/writ-run/writ"
+
+// edges is the architecture: which of our packages each may import, and why it
+// needs them. A new edge is a change of design: add it here with its reason.
+var edges = map[string]struct {
+	may []string
+	why string
+}{
+	"":                    {nil, "the nouns: imports nothing of ours"},
+	"spell":               {nil, "pure"},
+	"host":                {nil, "pure"},
+	"action":              {nil, "pure"},
+	"wire":                {[]string{""}, "digests and errors are nouns"},
+	"access":              {[]string{"", "action", "host"}, "reasons, categories, network allowlists"},
+	"policy":              {[]string{"", "action", "host"}, "targets, risk, network stance"},
+	"tool":                {[]string{"", "action", "policy", "spell", "wire"}, "a definition is made of these"},
+	"tool/files":          {[]string{"", "action", "policy", "tool"}, "a family of tools"},
+	"tool/exec":           {[]string{"", "action", "policy", "sandbox", "tool"}, "a family of tools that runs in boxes"},
+	"decide":              {[]string{"", "access", "action", "host", "policy", "tool", "wire"}, "composes the pure packages"},
+	"store":               {[]string{""}, "digests and errors are nouns"},
+	"store/sqlite":        {[]string{"", "store"}, "an engine of the store"},
+	"store/storetest":     {[]string{"", "ledger", "store"}, "the suite engines pass; changes go through the ledger"},
+	"ledger":              {[]string{"", "store", "wire"}, "writes the store, in canonical form"},
+	"approval":            {[]string{"", "ledger", "store", "wire"}, "requests are rows and entries"},
+	"person":              {[]string{""}, "errors"},
+	"sandbox":             {[]string{""}, "a box takes a writ"},
+	"sandbox/subprocess":  {[]string{"", "sandbox"}, "a driver"},
+	"sandbox/sandboxtest": {[]string{"", "sandbox"}, "the suite drivers pass"},
+	"config":              {[]string{"", "access", "action", "host", "policy", "spell", "wire"}, "builds the values deciding works with"},
+	"engine":              {[]string{"*"}, "the one place that joins everything"},
+	"api":                 {[]string{"", "approval", "config", "engine", "ledger", "store", "tool", "wire"}, "a front door of the engine, and its client"},
+	"cmd/writ":            {[]string{"*"}, "the program"},
+	"bench":               {[]string{"*"}, "measures everything"},
+}
+
+// pure packages do no I/O: what they decide depends on their arguments alone.
+var pure = []string{"", "spell", "host", "action", "access", "policy", "decide", "wire"}
+
+// bannedInPure would let a decision depend on something else.
+var bannedInPure = []string{"os", "os/exec", "net", "net/http", "time/tzdata", "database/sql", "io/ioutil", "log", "log/slog", "math/rand"}
+
+// owners is who may import what: third-party code has one owner each, and so has
+// what could start or reach something behind the gate's back.
+var owners = map[string]struct {
+	may []string
+	why string
+}{
+	"github.com/gowebpki/jcs":             {[]string{"wire"}, "one canonical form"},
+	"github.com/bmatcuk/doublestar/v4":    {[]string{"policy", "tool/files"}, "one glob dialect; the file tools match names with it"},
+	"github.com/google/jsonschema-go":     {[]string{"tool"}, "one reading of schemas"},
+	"github.com/goccy/go-yaml":            {[]string{"config"}, "one reading of the configuration"},
+	"github.com/spf13/cobra":              {[]string{"cmd/writ"}, "the command line"},
+	"modernc.org/sqlite":                  {[]string{"store/sqlite"}, "one engine"},
+	"github.com/pressly/goose/v3":         {[]string{"store/sqlite"}, "migrations"},
+	"github.com/landlock-lsm/go-landlock": {[]string{"sandbox/subprocess"}, "confinement"},
+	"github.com/elastic/go-seccomp-bpf":   {[]string{"sandbox/subprocess"}, "confinement"},
+	"golang.org/x/crypto":                 {[]string{"person"}, "argon2id"},
+	"golang.org/x/term":                   {[]string{"cmd/writ"}, "typing a passphrase"},
+	"golang.org/x/net":                    {[]string{"host"}, "IDNA and public suffixes"},
+	"golang.org/x/sys":                    {[]string{"sandbox/subprocess", "sandbox/sandboxtest", "tool/files", "api"}, "system calls: boxes, renameat, peer credentials"},
+	"github.com/google/go-cmp":            {[]string{"*"}, "tests"},
+	"github.com/rogpeppe/go-internal":     {[]string{"cmd/writ"}, "scripts of the command line, in tests"},
+	"os/exec":                             {[]string{"sandbox/subprocess", "sandbox/sandboxtest", "cmd/writ", "bench"}, "starting programs is for drivers and the command line"},
+	"unsafe":                              {[]string{"wire"}, "hashing a string without copying it"},
+	"net/http":                            {[]string{"api"}, "dialling and serving is for the front door"},
+	"plugin":                              {nil, "code that nobody decided about"},
+	"math/rand":                           {nil, "predictable names and keys"},
+	"math/rand/v2":                        {nil, "predictable names and keys"},
+}
+
+// imports lists what each package imports: from its code, or from its tests.
+func imports(t *testing.T, tests bool) map[string]map[string]bool {
+	t.Helper()
+	out := map[string]map[string]bool{}
+	each(t, func(dir, file string, f *ast.File) {
+		if strings.HasSuffix(file, "_test.go") != tests {
+			return
+		}
+		if out[dir] == nil {
+			out[dir] = map[string]bool{}
+		}
+		for _, spec := range f.Imports {
+			p, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out[dir][p] = true
+		}
+	})
+	return out
+}
+
+// each parses every Go file of the module.
+func each(t *testing.T, visit func(dir, file string, f *ast.File)) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(p string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if e.IsDir() && (strings.HasPrefix(e.Name(), ".") && p != "." || e.Name() == "testdata" || strings.HasPrefix(e.Name(), "bypass-")) {
+			return fs.SkipDir
+		}
+		if e.IsDir() || !strings.HasSuffix(p, ".go") {
+			return nil
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), p, nil, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		dir := filepath.ToSlash(filepath.Dir(p))
+		if dir == "." {
+			dir = ""
+		}
+		visit(dir, p, f)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestImportEdges(t *testing.T) {
+	used := map[string]bool{}
+	for dir, imps := range imports(t, false) {
+		rule, ok := edges[dir]
+		if !ok {
+			t.Errorf("package %q is not in the architecture: add it to edges with its reason", dir)
+			continue
+		}
+		used[dir] = true
+		for imp := range imps {
+			if imp != module && !strings.HasPrefix(imp, module+"/") {
+				continue
+			}
+			to := strings.TrimPrefix(strings.TrimPrefix(imp, module), "/")
+			if !slices.Contains(rule.may, to) && !slices.Contains(rule.may, "*") {
+				t.Errorf("%q imports %q, which is not an edge (%s)", dir, to, rule.why)
+			}
+		}
+	}
+	for dir := range edges {
+		if !used[dir] {
+			t.Errorf("edges names %q, which does not exist: delete it", dir)
+		}
+	}
+}
+
+func TestPurePackagesDoNoIO(t *testing.T) {
+	all := imports(t, false)
+	for _, dir := range pure {
+		for _, banned := range bannedInPure {
+			if all[dir][banned] {
+				t.Errorf("%q is pure and imports %s", dir, banned)
+			}
+		}
+	}
+	for imp := range all[""] {
+		if strings.Contains(imp, ".") {
+			t.Errorf("package writ imports %s; it uses the standard library only", imp)
+		}
+	}
+}
+
+func TestOwners(t *testing.T) {
+	check := func(dir, imp string, test bool) {
+		for prefix, rule := range owners {
+			if imp != prefix && !strings.HasPrefix(imp, prefix+"/") {
+				continue
+			}
+			if !slices.Contains(rule.may, dir) && !slices.Contains(rule.may, "*") {
+				t.Errorf("%q imports %s, which belongs to %v (%s)", dir, imp, rule.may, rule.why)
+			}
+			return
+		}
+		if !test && strings.Contains(strings.Split(imp, "/")[0], ".") && !strings.HasPrefix(imp, module) {
+			t.Errorf("%q imports %s, which has no owner: the default answer to a new dependency is no", dir, imp)
+		}
+	}
+	for dir, imps := range imports(t, false) {
+		for imp := range imps {
+			check(dir, imp, false)
+		}
+	}
+}
+
+func TestPackageComments(t *testing.T) {
+	comments := map[string]int{}
+	names := map[string]string{}
+	each(t, func(dir, file string, f *ast.File) {
+		if strings.HasSuffix(file, "_test.go") {
+			return
+		}
+		names[dir] = f.Name.Name
+		if f.Doc != nil {
+			comments[dir]++
+			if want := "Package " + f.Name.Name + " "; f.Name.Name != "main" && !strings.HasPrefix(f.Doc.Text(), want) {
+				t.Errorf("%s: the package comment does not begin with %q", file, want)
+			}
+		}
+	})
+	for dir, name := range names {
+		if comments[dir] != 1 {
+			t.Errorf("package %q (%s) has %d package comments, want 1", dir, name, comments[dir])
+		}
+		for _, vague := range []string{"util", "common", "helper", "manager", "service", "handler", "types", "models", "base", "core"} {
+			if strings.Contains(path.Base(dir), vague) {
+				t.Errorf("package %q is named for nothing", dir)
+			}
+		}
+		if strings.Count(dir, "/") > 1 {
+			t.Errorf("package %q lies deeper than two", dir)
+		}
+	}
+}
+
+// Gate.Do fits on a screen.
+func TestGateFitsOnAScreen(t *testing.T) {
+	set := token.NewFileSet()
+	f, err := parser.ParseFile(set, "gate.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range f.Decls {
+		if fn, ok := d.(*ast.FuncDecl); ok && fn.Name.Name == "Do" {
+			if n := set.Position(fn.End()).Line - set.Position(fn.Pos()).Line; n > 50 {
+				t.Errorf("Gate.Do has %d lines", n)
+			}
+			return
+		}
+	}
+	t.Error("there is no Gate.Do")
+}
+
+// What the project says stands on its own: no machine's paths, no registry hosts.
+func TestNoMachinePaths(t *testing.T) {
+	err := filepath.WalkDir(".", func(p string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if e.IsDir() && (e.Name() == ".git" || e.Name() == "bin") {
+			return fs.SkipDir
+		}
+		if !e.Type().IsRegular() || p == "house_test.go" || p == "go.sum" {
+			return nil
+		}
+		b, err := os.ReadFile(p)
+		for _, bad := range []string{"/work" + "/main", "proxy.golang" + ".org", "registry.npmjs" + ".org", "deb.debian" + ".org"} {
+			if strings.Contains(string(b), bad) {
+				t.Errorf("%s names %s", p, bad)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,55 @@
+package sqlite_test
+
+import (
+	"database/sql"
+	"path/filepath"
+	"testing"
+
+	"github.com/writ-run/writ/store/sqlite"
+	"github.com/writ-run/writ/store/storetest"
+)
+
+// raw is what any program that can open the file has: SQLite with its own
+// defaults, none of ours.
+func raw(t *testing.T, dir string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, sqlite.Name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+const replaceApproval = ` INTO approvals (id, digest, subject, agent, tool, state, requested_at, expires_at, decided_at, decided_by, reason, sealed) `
+
+func TestConformance(t *testing.T) {
+	storetest.Run(t, storetest.Engine{Open: sqlite.Open, Raw: raw, Attacks: []storetest.Attack{
+		// REPLACE removes the row in its way without firing DELETE triggers, unless
+		// the connection turned recursive_triggers on. Nobody else's connection did.
+		{Name: "replace an entry", SQL: `INSERT OR REPLACE INTO ledger SELECT chain, seq, kind, call, agent, at, '{"forged":1}', hash FROM ledger WHERE seq = 2`},
+		{Name: "replace the last entry", SQL: `REPLACE INTO ledger SELECT chain, seq, kind, call, agent, at, '{"forged":1}', hash FROM ledger WHERE seq = 3`},
+		{Name: "replace by rowid", SQL: `REPLACE INTO ledger (rowid, chain, kind, call, agent, at, body, hash) SELECT 2, chain, kind, call, agent, at, '{"forged":1}', hash FROM ledger WHERE seq = 2`},
+		{Name: "an entry without a number", SQL: `INSERT OR REPLACE INTO ledger (chain, kind, call, agent, at, body, hash) SELECT chain, kind, call, agent, at, body, hash FROM ledger WHERE seq = 3`},
+		{Name: "move an entry by its row", SQL: `UPDATE OR REPLACE ledger SET rowid = 1 WHERE seq = 2`},
+		{Name: "a text for a hash", SQL: `INSERT INTO ledger SELECT chain, 4, kind, call, agent, at, body, '0123456789abcdef0123456789abcdef' FROM ledger WHERE seq = 3`},
+		{Name: "a blob for a body", SQL: `INSERT INTO ledger SELECT chain, 4, kind, call, agent, at, CAST(body AS BLOB), hash FROM ledger WHERE seq = 3`},
+		{Name: "replace a head", SQL: `REPLACE INTO ledger_heads SELECT chain, seq, 'x', signature FROM ledger_heads`},
+		{Name: "replace the chain", SQL: `REPLACE INTO ledger_chain SELECT chain FROM ledger_chain; REPLACE INTO ledger_chain (rowid, chain) VALUES (1, 'other')`},
+		{Name: "replace a pending request", SQL: `REPLACE` + replaceApproval + `SELECT id, 'digest-new', 'subject-new', agent, tool, 'pending', requested_at, expires_at, '', '', '', x'01' FROM approvals WHERE id = 'pending'`},
+		{Name: "make a used approval pending again", SQL: `REPLACE` + replaceApproval + `SELECT id, digest, subject, agent, tool, 'pending', requested_at, expires_at, '', '', '', x'01' FROM approvals WHERE id = 'used'`},
+		{Name: "push an open request out by its subject", SQL: `REPLACE` + replaceApproval + `SELECT 'new', digest, subject, agent, tool, 'pending', requested_at, expires_at, '', '', '', x'01' FROM approvals WHERE id = 'approved'`},
+		{Name: "replace by the row's number", SQL: `REPLACE INTO approvals (rowid, id, digest, subject, agent, tool, state, requested_at, expires_at, decided_at, decided_by, reason, sealed)
+			SELECT rowid, 'new', 'd', 's', agent, tool, 'pending', requested_at, expires_at, '', '', '', x'01' FROM approvals WHERE id = 'used'`},
+		{Name: "move a request onto another", SQL: `UPDATE OR REPLACE approvals SET rowid = (SELECT rowid FROM approvals WHERE id = 'used') WHERE id = 'approved'`},
+		{Name: "move a request in the same step", SQL: `UPDATE OR REPLACE approvals SET rowid = (SELECT rowid FROM approvals WHERE id = 'used'), state = 'void', sealed = NULL WHERE id = 'pending'`},
+		{Name: "replace a revoked token", SQL: `REPLACE INTO tokens SELECT id, agent, hash, created_at, '' FROM tokens WHERE id = 'revoked'`},
+		{Name: "push a token out by its hash", SQL: `REPLACE INTO tokens SELECT 'new', agent, hash, created_at, '' FROM tokens WHERE id = 'revoked'`},
+		{Name: "push a token out by its row", SQL: `REPLACE INTO tokens (rowid, id, agent, hash, created_at, revoked_at) SELECT rowid, 'new', agent, zeroblob(32), created_at, '' FROM tokens WHERE id = 'revoked'`},
+		{Name: "ignore the checks and approve in nobody's name", SQL: `PRAGMA ignore_check_constraints = 1; UPDATE approvals SET state = 'approved', decided_at = '2026-01-02' WHERE id = 'pending'`},
+		{Name: "ignore the checks and invent a state", SQL: `PRAGMA ignore_check_constraints = 1; UPDATE approvals SET state = 'granted' WHERE id = 'pending'`},
+		{Name: "ignore the checks and insert an approved one", SQL: `PRAGMA ignore_check_constraints = 1; INSERT` + replaceApproval + `SELECT 'new', 'd', 's', agent, tool, 'approved', requested_at, expires_at, '', '', '', x'01' FROM approvals WHERE id = 'used'`},
+		{Name: "ignore the checks and approve late", SQL: `PRAGMA ignore_check_constraints = 1; UPDATE approvals SET state = 'approved', decided_by = 'alice', decided_at = '2027' WHERE id = 'pending'`},
+		{Name: "disable triggers by recursion", SQL: `PRAGMA recursive_triggers = 0; REPLACE INTO ledger SELECT chain, seq, kind, call, agent, at, 'x', hash FROM ledger WHERE seq = 1`},
+	}})
+}

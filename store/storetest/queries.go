@@ -1,0 +1,284 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/store"
+)
+
+func (e Engine) testApprovals(t *testing.T) {
+	db := e.open(t, t.TempDir())
+	a := asked("a")
+	add(t, db, a)
+	got, ok, err := db.Approval(t.Context(), "a")
+	if err != nil || !ok || !cmp.Equal(got, a) {
+		t.Errorf("found %v, %v:\n%s", ok, err, cmp.Diff(a, got))
+	}
+	if _, ok, err := db.Approval(t.Context(), "b"); ok || err != nil {
+		t.Errorf("a request that is not there: %v, %v", ok, err)
+	}
+	b := asked("b")
+	b.Requested, b.Agent = now, "writer"
+	add(t, db, b)
+	lists := func(state string, want ...string) {
+		t.Helper()
+		as, err := db.Approvals(t.Context(), state)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := []string{}
+		for _, a := range as {
+			got = append(got, a.ID)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("in state %q: %v, want %v", state, got, want)
+		}
+	}
+	lists("", "a", "b")
+	lists("pending", "a", "b")
+	opens := func(subject string, want int) {
+		t.Helper()
+		open, err := db.OpenApprovals(t.Context(), subject)
+		if err != nil || len(open) != want {
+			t.Errorf("%d open of %s, want %d: %v", len(open), subject, want, err)
+		}
+	}
+	opens(a.Subject, 1)
+	twin := asked("twin")
+	twin.Subject = a.Subject
+	refused := map[string]func(*store.Tx) (bool, error){
+		"a second open request of one subject": func(tx *store.Tx) (bool, error) { return tx.AddApproval(twin, 100) },
+		"a request over the limit":             func(tx *store.Tx) (bool, error) { return tx.AddApproval(asked("c"), 1) },
+		"an answer to another digest": func(tx *store.Tx) (bool, error) {
+			return tx.DecideApproval("a", "digest-b", "approved", "alice", "", now)
+		},
+		"an answer at the last moment": func(tx *store.Tx) (bool, error) {
+			return tx.DecideApproval("a", a.Digest, "approved", "alice", "", late)
+		},
+		"an answer to nothing": func(tx *store.Tx) (bool, error) {
+			return tx.DecideApproval("x", "digest-x", "approved", "alice", "", now)
+		},
+		"use of one not approved": func(tx *store.Tx) (bool, error) { return tx.UseApproval("a", a.Subject, now) },
+		"expiry before its time":  func(tx *store.Tx) (bool, error) { return tx.ExpireApproval("a", now) },
+	}
+	for name, f := range refused {
+		if try(t, db, f) {
+			t.Errorf("%s was taken", name)
+		}
+	}
+	lists("pending", "a", "b")
+	if !try(t, db, func(tx *store.Tx) (bool, error) {
+		return tx.DecideApproval("a", a.Digest, "approved", "alice", "fine", now)
+	}) {
+		t.Fatal("an answer was not taken")
+	}
+	want := a
+	want.State, want.By, want.Reason, want.Decided = "approved", "alice", "fine", now
+	if got, _, err := db.Approval(t.Context(), "a"); err != nil || !cmp.Equal(got, want) {
+		t.Errorf("%v, approved:\n%s", err, cmp.Diff(want, got))
+	}
+	opens(a.Subject, 1)
+	for name, f := range map[string]func(*store.Tx) (bool, error){
+		"a second answer":         func(tx *store.Tx) (bool, error) { return tx.DecideApproval("a", a.Digest, "rejected", "bob", "", now) },
+		"use for another subject": func(tx *store.Tx) (bool, error) { return tx.UseApproval("a", b.Subject, now) },
+		"use after its time":      func(tx *store.Tx) (bool, error) { return tx.UseApproval("a", a.Subject, late) },
+		"a twin of one approved":  func(tx *store.Tx) (bool, error) { return tx.AddApproval(twin, 100) },
+	} {
+		if try(t, db, f) {
+			t.Errorf("%s was taken", name)
+		}
+	}
+	if !try(t, db, func(tx *store.Tx) (bool, error) { return tx.UseApproval("a", a.Subject, now) }) {
+		t.Fatal("an approval was not used")
+	}
+	if try(t, db, func(tx *store.Tx) (bool, error) { return tx.UseApproval("a", a.Subject, now) }) {
+		t.Error("an approval was used twice")
+	}
+	if got, _, _ := db.Approval(t.Context(), "a"); got.State != "used" || got.Sealed != nil || got.By != "alice" {
+		t.Errorf("used: %+v", got)
+	}
+	opens(a.Subject, 0)
+	twin.Subject = a.Subject
+	add(t, db, twin) // the same question may be asked again
+	change(t, db, func(tx *store.Tx) error { return tx.VoidApprovals("writer") })
+	lists("void", "b")
+	lists("pending", "twin")
+	change(t, db, func(tx *store.Tx) error { return tx.VoidApprovals("*") })
+	lists("pending")
+	lists("void", "twin", "b")
+	// Requests whose time is over do not fill the limit: otherwise an agent that
+	// was never answered could never ask again.
+	for i := range 3 {
+		add(t, db, asked(fmt.Sprint("old", i)))
+	}
+	fresh := asked("fresh")
+	fresh.Requested, fresh.Expires = over, "2026-01-05T00:00:00.000000000Z"
+	if !try(t, db, func(tx *store.Tx) (bool, error) { return tx.AddApproval(fresh, 3) }) {
+		t.Error("requests that have expired keep new ones out")
+	}
+	if try(t, db, func(tx *store.Tx) (bool, error) { return tx.AddApproval(asked("more"), 3) }) {
+		t.Error("the limit does not hold")
+	}
+}
+
+func (e Engine) testPeople(t *testing.T) {
+	db := e.open(t, t.TempDir())
+	if !try(t, db, func(tx *store.Tx) (bool, error) { return tx.AddFirstPerson(alice) }) {
+		t.Fatal("the first person was not added")
+	}
+	bob := alice
+	bob.Name = "bob"
+	if try(t, db, func(tx *store.Tx) (bool, error) { return tx.AddFirstPerson(bob) }) {
+		t.Error("there are two first people")
+	}
+	got, err := db.People(t.Context())
+	if err != nil || !cmp.Equal(got, []store.Person{alice}) {
+		t.Errorf("%v: %s", err, cmp.Diff([]store.Person{alice}, got))
+	}
+}
+
+func (e Engine) testTokens(t *testing.T) {
+	db := e.open(t, t.TempDir())
+	change(t, db, func(tx *store.Tx) error { return tx.AddToken(token("a", 1)) })
+	if !try(t, db, func(tx *store.Tx) (bool, error) { return tx.RevokeToken("a", now) }) {
+		t.Error("a token was not revoked")
+	}
+	for _, id := range []string{"a", "b"} {
+		if try(t, db, func(tx *store.Tx) (bool, error) { return tx.RevokeToken(id, over) }) {
+			t.Errorf("token %s was revoked", id)
+		}
+	}
+	want := token("a", 1)
+	want.Revoked = now
+	got, err := db.Tokens(t.Context())
+	if err != nil || !cmp.Equal(got, []store.Token{want}) {
+		t.Errorf("%v: %s", err, cmp.Diff([]store.Token{want}, got))
+	}
+}
+
+func (e Engine) testStops(t *testing.T) {
+	dir := t.TempDir()
+	db, err := e.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := store.Stop{Agent: "coder", At: early, Reason: "odd"}
+	change(t, db, func(tx *store.Tx) error { return tx.AddStop(first) })
+	change(t, db, func(tx *store.Tx) error { return tx.AddStop(store.Stop{Agent: "coder", At: now}) })
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db = e.open(t, dir) // a stop survives
+	got, err := db.Stops(t.Context())
+	if err != nil || !cmp.Equal(got, []store.Stop{first}) {
+		t.Errorf("%v: %s", err, cmp.Diff([]store.Stop{first}, got))
+	}
+	for _, want := range []bool{true, false} {
+		if try(t, db, func(tx *store.Tx) (bool, error) { return tx.LiftStop("coder") }) != want {
+			t.Errorf("lifting: not %v", want)
+		}
+	}
+}
+
+func (e Engine) testLedger(t *testing.T) {
+	dir := t.TempDir()
+	db, err := e.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	chain, seq, last, err := db.Chain(t.Context())
+	if err != nil || chain == "" || seq != 0 || !last.IsZero() {
+		t.Errorf("an empty chain: %q, %d, %v, %v", chain, seq, last, err)
+	}
+	// More than a page, with texts that SQL or a reader of columns could trip over.
+	odd := "a\x00b'\"; DROP TABLE ledger; --\r\n\u2028\u202e"
+	var want []store.Entry
+	change(t, db, func(tx *store.Tx) error {
+		for i := range int64(2100) {
+			want = append(want, store.Entry{Chain: chain, Seq: i + 1, Kind: "test", Call: fmt.Sprint("call", i/2), Agent: odd, At: now, Body: odd, Hash: writ.Digest{byte(i), byte(i >> 8)}})
+			if err := tx.Append(want[i]); err != nil {
+				return err
+			}
+		}
+		return tx.SetHead(store.Head{Chain: chain, Seq: 2, Body: "{}", Signature: make([]byte, 64)})
+	})
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db = e.open(t, dir)
+	again, seq, last, err := db.Chain(t.Context())
+	if err != nil || again != chain || seq != 2100 || last != want[2099].Hash {
+		t.Errorf("the chain afterwards: %q, %d, %v, %v", again, seq, last, err)
+	}
+	var all []store.Entry
+	for e, err := range db.Entries(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, e)
+	}
+	for name, list := range map[string][2][]store.Entry{
+		"all":   {all, want},
+		"tail":  {must(db.Tail(t.Context(), 3)), want[2097:]},
+		"after": {must(db.After(t.Context(), 10, 5)), want[10:15]},
+		"call":  {must(db.OfCall(t.Context(), "call7")), want[14:16]},
+		"none":  {must(db.OfCall(t.Context(), "%")), []store.Entry{}},
+	} {
+		if !cmp.Equal(list[0], list[1]) {
+			t.Errorf("%s: %s", name, cmp.Diff(list[1], list[0]))
+		}
+	}
+	heads := must(db.Heads(t.Context()))
+	if wantHeads := []store.Head{{Chain: chain, Seq: 2, Body: "{}", Signature: make([]byte, 64)}}; !cmp.Equal(heads, wantHeads) {
+		t.Errorf("heads: %s", cmp.Diff(wantHeads, heads))
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func (e Engine) testTransactions(t *testing.T) {
+	db := e.open(t, t.TempDir())
+	tx, err := db.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ok, err := tx.AddApproval(asked("a"), 1); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	if _, ok, err := db.Approval(t.Context(), "a"); ok || err != nil {
+		t.Errorf("what is not committed shows: %v, %v", ok, err)
+	}
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok, err := db.Approval(t.Context(), "a"); ok || err != nil {
+		t.Errorf("what was rolled back shows: %v, %v", ok, err)
+	}
+	// A caller who goes away inside a transaction leaves the connection usable.
+	ctx, cancel := context.WithCancel(t.Context())
+	if tx, err = db.Begin(ctx); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if _, err := tx.AddApproval(asked("a"), 1); err == nil {
+		t.Error("a cancelled transaction took a change")
+	}
+	if err := tx.Commit(); writ.KindOf(err) != writ.StoreUnavailable {
+		t.Errorf("a cancelled transaction committed: %v", err)
+	}
+	add(t, db, asked("a"))
+	if got := state(t, db, "a"); got != "pending" {
+		t.Error(got)
+	}
+}

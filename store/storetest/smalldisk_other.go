@@ -1,0 +1,15 @@
+//go:build !linux
+
+package storetest
+
+import "testing"
+
+// SmallDisk skips: only Linux can mount one here.
+func SmallDisk(t testing.TB, _ int) string {
+	t.Helper()
+	Lacking(t, "a small disk needs Linux")
+	return ""
+}
+
+// Fill is never reached without SmallDisk.
+func Fill(testing.TB, string, int) {}
