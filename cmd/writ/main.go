@@ -110,7 +110,7 @@ Exit codes: 0 ok, 1 error, 2 usage, 3 denied, 4 needs approval.`,
   writ ledger verify                     check the record of everything`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usagef("unknown command %q%s", args[0], spell.Hint(args[0], verbs(cmd)))
+				return usagef("unknown command %q%s", args[0], spell.Hint(args[0], names(cmd)))
 			}
 			return nil
 		},
@@ -141,7 +141,7 @@ func exactly(n int, what string) cobra.PositionalArgs {
 func noun(use, short string, verbs ...*cobra.Command) *cobra.Command {
 	c := &cobra.Command{Use: use, Short: short, Args: func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {
-			return usagef("unknown verb %q%s", args[0], spell.Hint(args[0], verbs(cmd)))
+			return usagef("unknown verb %q%s", args[0], spell.Hint(args[0], names(cmd)))
 		}
 		return nil
 	}, RunE: func(cmd *cobra.Command, _ []string) error {
@@ -151,11 +151,11 @@ func noun(use, short string, verbs ...*cobra.Command) *cobra.Command {
 	return c
 }
 
-// verbs are the names of the commands below one, for suggestions.
-func verbs(c *cobra.Command) []string {
-	var names []string
+// names are the names of the commands below one, for suggestions.
+func names(c *cobra.Command) []string {
+	var out []string
 	for _, sub := range c.Commands() {
-		names = append(names, sub.Name())
+		out = append(out, sub.Name())
 	}
-	return names
+	return out
 }
