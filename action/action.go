@@ -166,6 +166,9 @@ func (r *Registry) ParsePattern(s string) (Pattern, error) {
 
 func (r *Registry) spellings() []string {
 	known := []string{everything}
+	for alias := range aliases {
+		known = append(known, alias)
+	}
 	for _, t := range r.Types() {
 		category, _, _ := strings.Cut(string(t), ":")
 		known = append(known, string(t), category)

@@ -93,7 +93,7 @@ func (d *decoder) value(path string, n ast.Node, v reflect.Value) {
 		d.fail(line(n), path, noAnchors)
 		return
 	case *ast.NullNode:
-		d.fail(line(n), path, "has no value; give one or remove the key")
+		d.fail(line(n), path, "has no value; give one or remove it")
 		return
 	}
 	d.lines[path] = line(n)
@@ -314,7 +314,7 @@ func (d *decoder) scalar(path string, n ast.Node, v reflect.Value) {
 		s, ok := n.(*ast.StringNode)
 		switch {
 		case !ok:
-			d.fail(line(n), path, "must be text, not %s; quote it", kind(n))
+			d.fail(line(n), path, "must be text, not %s%s", kind(n), quoting(n))
 		case s.Value == "":
 			d.fail(line(n), path, "is empty; give a value or remove it")
 		default:
@@ -343,6 +343,17 @@ func (d *decoder) scalar(path string, n ast.Node, v reflect.Value) {
 	}
 }
 
+// quoting is what makes text of a value, where anything does.
+func quoting(n ast.Node) string {
+	switch n.(type) {
+	case *ast.LiteralNode:
+		return "; write it on one line"
+	case ast.ScalarNode:
+		return "; quote it"
+	}
+	return ""
+}
+
 func kind(n ast.Node) string {
 	switch n.(type) {
 	case *ast.MappingNode, *ast.MappingValueNode:
@@ -351,8 +362,10 @@ func kind(n ast.Node) string {
 		return "a list"
 	case *ast.BoolNode:
 		return "true or false"
-	case *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
+	case *ast.IntegerNode:
 		return "a number"
+	case *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
+		return "a decimal number"
 	case *ast.StringNode:
 		return "text"
 	case *ast.LiteralNode:

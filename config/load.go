@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -30,6 +31,7 @@ type Config struct {
 	StatePath  string // resolved store.path
 	Witness    string
 	lines      map[string]int
+	trails     map[string][]string // by key, what a path leads through
 	workspaces map[string]access.Workspace
 	levels     map[access.Level]access.Constraints
 	roles      map[string]access.Role
@@ -87,7 +89,7 @@ func Load(path string, tools []string) (*Config, error) {
 
 func parse(path string, text []byte, tools []string, mode os.FileMode) (*Config, error) {
 	d := &decoder{name: filepath.Base(path), lines: map[string]int{}}
-	c := &Config{Path: path, File: defaults(), lines: d.lines, workspaces: map[string]access.Workspace{}}
+	c := &Config{Path: path, File: defaults(), lines: d.lines, trails: map[string][]string{}, workspaces: map[string]access.Workspace{}}
 	if mode.Perm()&0o022 != 0 {
 		d.fail(0, "", "others can write to the file (mode %04o); run: chmod go-w %s", mode.Perm(), path)
 	}
@@ -192,6 +194,7 @@ func (c *Config) path(d *decoder, key, p string) (string, bool) {
 		d.reject(key, "%q leads through too many symlinks; write the path out", p)
 		return "", false
 	}
+	c.trails[key] = stops
 	return stops[len(stops)-1], true
 }
 
@@ -255,13 +258,13 @@ func (c *Config) checkWorkspaces(d *decoder) {
 // apart keeps writ's own files out of where agents write, and every symlink on
 // the way to them: whoever can replace a link chooses the configuration.
 func (c *Config) apart(d *decoder, key, project string) {
-	own := []struct{ what, path string }{{"the configuration", c.Path}, {"the store", c.StatePath}, {"the witness", c.Witness}}
+	own := []struct {
+		what  string
+		trail []string
+	}{{"the configuration", trail(c.Path)}, {"the store", c.trails["store.path"]}, {"the witness", c.trails["store.witness"]}}
 	for _, o := range own {
-		for _, at := range trail(o.path) {
-			if o.path != "" && policy.Below(at, project) {
-				d.reject(key, "%s (%s) lies inside it, where agents write; move one of them", o.what, at)
-				break
-			}
+		if i := slices.IndexFunc(o.trail, func(at string) bool { return policy.Below(at, project) }); i >= 0 {
+			d.reject(key, "%s (%s) lies inside it, where agents write; move one of them", o.what, o.trail[i])
 		}
 	}
 	if c.StatePath != "" && project != c.StatePath && policy.Below(project, c.StatePath) {

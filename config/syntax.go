@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -22,8 +23,8 @@ const maxBytes = 1 << 20
 // process and cannot be recovered from, so this is looked at before parsing.
 const maxNested = 32
 
-// file reads text into a File, as far as it can be read. It reports whether the
-// text was YAML at all.
+// file reads text into a File, as far as it can be read. It reports whether that
+// is worth checking.
 func (d *decoder) file(text []byte, into *File) bool {
 	if len(text) > maxBytes {
 		d.fail(0, "", "the file has %d bytes; at most %d are read", len(text), maxBytes)
@@ -43,7 +44,7 @@ func (d *decoder) file(text []byte, into *File) bool {
 		d.fail(0, "", "the file is empty; 'writ init' writes a starting one")
 	default:
 		d.value("", docs[0].Body, reflect.ValueOf(into).Elem())
-		return true
+		return !slices.ContainsFunc(d.errs, func(e problem) bool { return e.path == "" && e.line > 0 })
 	}
 	return false
 }

@@ -11,23 +11,25 @@ import (
 	"github.com/writ-run/writ/action"
 )
 
-// UnmarshalText reads a duration of at least a second.
+const (
+	day     = 24 * time.Hour
+	maxDays = 3650
+)
+
+// UnmarshalText reads a duration of at least a second and at most ten years.
 func (d *Duration) UnmarshalText(b []byte) error {
 	s := string(b)
 	var v time.Duration
 	var err error
 	if days, ok := strings.CutSuffix(s, "d"); ok {
-		var n int
-		n, err = strconv.Atoi(days)
-		if err == nil && n > 36500 {
-			err = fmt.Errorf("too long")
-		}
-		v = time.Duration(n) * 24 * time.Hour
+		var n uint64
+		n, err = strconv.ParseUint(days, 10, 16)
+		v = time.Duration(n) * day
 	} else {
 		v, err = time.ParseDuration(s)
 	}
-	if err != nil || v < time.Second {
-		return fmt.Errorf("%q is not a duration of at least 1s; write 90s, 15m, 24h or 7d", s)
+	if err != nil || v < time.Second || v > maxDays*day {
+		return fmt.Errorf("%q is not a duration of 1s to %dd; write 90s, 15m, 24h or 7d", s, maxDays)
 	}
 	*d = Duration(v)
 	return nil

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/writ-run/writ"
@@ -50,36 +51,68 @@ func (s Signed) check(key ed25519.PublicKey) (head, error) {
 }
 
 // sign keeps the head signed, off the path of calls: a little after a commit,
-// for all commits since the last one. A head that cannot be kept or witnessed
-// stops everything until it can.
+// for all commits since the last one, or at once when somebody asks. A head that
+// cannot be kept or witnessed stops everything until it can.
 func (l *Ledger) sign() {
-	for l.wait(l.grown, 0) && l.wait(nil, signEvery) {
+	for {
+		var asked chan<- error
+		select {
+		case <-l.grown:
+			select {
+			case <-time.After(signEvery):
+			case asked = <-l.ask:
+			case <-l.quit:
+				return
+			}
+		case asked = <-l.ask:
+		case <-l.quit:
+			return
+		}
 		err := l.signHead(func(c *change) { l.queue <- c })
+		if asked != nil {
+			asked <- err
+		}
 		if err == nil {
 			continue
 		}
 		l.mu.Lock()
-		l.broken = writ.Fail(writ.StoreUnavailable, "the ledger's head cannot be witnessed, so nothing runs", err)
+		l.broken = writ.Fail(writ.StoreUnavailable, "the ledger's head cannot be witnessed, so nothing runs: "+reason(err), err)
 		l.mu.Unlock()
-		if l.wait(nil, time.Second) {
+		select {
+		case <-time.After(time.Second):
 			l.poke()
+		case <-l.quit:
+			return
 		}
 	}
 }
 
-// wait returns true when woken or when d is over, false when the ledger closes.
-func (l *Ledger) wait(wake <-chan struct{}, d time.Duration) bool {
-	var timer <-chan time.Time
-	if wake == nil {
-		timer = time.After(d)
-	}
+// signNow has everything that is durable now signed before it returns. On a
+// ledger that is closed, Close has done it.
+func (l *Ledger) signNow(ctx context.Context) error {
+	done := newDone()
 	select {
-	case <-wake:
-	case <-timer:
+	case l.ask <- done:
+		return <-done
 	case <-l.quit:
-		return false
+		l.closing.Wait()
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
-	return true
+}
+
+// reason is what may be said to anybody of why a head could not be kept: no paths.
+func reason(err error) string {
+	var no syscall.Errno
+	switch {
+	case errors.Is(err, syscall.ENOSPC):
+		return "the disk is full; free some space"
+	case errors.As(err, &no):
+		return no.Error()
+	}
+	_, msg := writ.Public(err)
+	return msg
 }
 
 // signHead signs the last durable entry, keeps the head beside the ledger and
@@ -106,51 +139,105 @@ func (l *Ledger) signHead(submit func(*change)) error {
 		}
 		l.kept = seq
 	}
-	if err := l.witness.add(h); err != nil {
+	cut, err := l.witness.add(h)
+	if err != nil {
 		return err
 	}
 	l.mu.Lock()
 	l.signed, l.broken = seq, nil
 	l.mu.Unlock()
+	if cut {
+		c := &change{done: newDone(), make: func(*store.Tx) (Entry, error) { return witnessCut, nil }}
+		submit(c)
+		return <-c.done
+	}
 	return nil
 }
+
+// witnessCut says that the witness no longer held what had been written to it.
+var witnessCut = Entry{Kind: "ledger.witness_cut"}
 
 // Key is the public key that heads are signed with.
 func (l *Ledger) Key() ed25519.PublicKey { return l.key.Public().(ed25519.PublicKey) }
 
-// resume checks the end of the chain against what was signed, and returns how
-// far the signatures go.
-func (l *Ledger) resume(ctx context.Context, witnessPath string) (int64, error) {
+// resume checks the end of the chain against what was signed. It returns what
+// has to be written down about how the chain was found.
+func (l *Ledger) resume(ctx context.Context) ([]Entry, error) {
 	heads, err := l.db.Heads(ctx)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	var signed int64
+	var notes []Entry
+	var signed head
 	if len(heads) > 0 {
 		last := heads[len(heads)-1]
-		h, err := signedOf(last).check(l.Key())
-		if err != nil {
-			return 0, fmt.Errorf("head %d: %w", last.Seq, err)
+		if signed, err = signedOf(last).check(l.Key()); err != nil {
+			return nil, fmt.Errorf("head %d: %w", last.Seq, err)
 		}
-		signed = h.Seq
-		if err := l.matches(ctx, h); err != nil {
-			return 0, err
+		if err := l.matches(ctx, signed); err != nil {
+			return nil, err
 		}
 	}
-	h, ok, err := lastWitnessed(witnessPath, l.Key())
+	seen, ok, err := lastWitnessed(l.witness.path, l.Key())
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	if ok && h.Chain == l.chain {
-		if err := l.matches(ctx, h); err != nil {
-			return 0, fmt.Errorf("the store does not hold what its witness %s saw: %w; if you restored a backup on purpose, move the witness away", witnessPath, err)
+	if ok {
+		if err := l.matches(ctx, seen); err != nil {
+			return nil, fmt.Errorf("the store does not hold what its witness %s saw: %w; if you restored a backup on purpose, move the witness away", l.witness.path, err)
 		}
 	}
-	return signed, nil
+	if err := l.witness.ready(); err != nil {
+		return nil, err
+	}
+	if len(heads) > 0 && seen.Seq < signed.Seq { // a crash came between keeping the head and witnessing it
+		if _, err := l.witness.add(heads[len(heads)-1]); err != nil {
+			return nil, err
+		}
+		if !ok {
+			notes = append(notes, witnessCut)
+		}
+	}
+	l.signed, l.kept = signed.Seq, signed.Seq
+	if l.signed < l.seq {
+		// Only a crash leaves entries unsigned, for moments. They are signed now like
+		// any other, so let it be seen which ones had no signature to hold them.
+		if err := l.follows(ctx, signed); err != nil {
+			return nil, err
+		}
+		notes = append(notes, Entry{Kind: "ledger.resumed", Data: []wire.Field{wire.Int("unsigned_from", l.signed+1), wire.Int("unsigned_through", l.seq)}})
+	}
+	return notes, nil
+}
+
+// follows checks that the entries after the last head are links of its chain.
+func (l *Ledger) follows(ctx context.Context, last head) error {
+	r, prev := &Report{Chain: l.chain}, last.Hash
+	for seq := last.Seq; seq < l.seq && r.OK(); {
+		page, err := l.db.After(ctx, seq, 1000)
+		if err != nil {
+			return err
+		}
+		for _, e := range page {
+			seq++
+			entry(r, e, seq, prev)
+			prev = e.Hash
+		}
+		if len(page) == 0 {
+			r.problem("entry %d is gone", seq+1)
+		}
+	}
+	if !r.OK() {
+		return fmt.Errorf("after the last signed head, %s; restore a backup", r.Problems[0])
+	}
+	return nil
 }
 
 // matches checks that the store has the entry a head speaks of.
 func (l *Ledger) matches(ctx context.Context, h head) error {
+	if h.Chain != l.chain {
+		return fmt.Errorf("the signed head %d is of another ledger", h.Seq)
+	}
 	got, err := l.db.After(ctx, h.Seq-1, 1)
 	if err != nil {
 		return err
@@ -168,27 +255,83 @@ func signedOf(h store.Head) Signed {
 	return Signed{Head: json.RawMessage(h.Body), Signature: hex.EncodeToString(h.Signature)}
 }
 
-// witness is the file outside the database that heads are copied to.
-type witness struct{ file *os.File }
-
-func openWitness(path string) (*witness, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("open the witness: %w", err)
-	}
-	return &witness{f}, nil
+// witness is the file outside the database that heads are copied to. The signer
+// alone uses it.
+type witness struct {
+	path string
+	size int64 // what it held when it was last written
 }
 
-func (w *witness) add(h store.Head) error {
-	line, err := json.Marshal(signedOf(h))
+// longestLine bounds a line of a witness; ours have some 400 bytes.
+const longestLine = 4096
+
+// ready makes sure that heads can be written, before anything relies on it.
+func (w *witness) ready() error {
+	f, size, err := w.open()
 	if err != nil {
 		return err
 	}
-	_, err = w.file.Write(append(line, '\n'))
-	return err
+	w.size = size
+	return f.Close()
 }
 
-func (w *witness) close() error { return w.file.Close() }
+// open opens the file at the end of its last whole line. What a crash or a full
+// disk cut short is removed: left there, it would make the next line unreadable.
+func (w *witness) open() (*os.File, int64, error) {
+	f, err := os.OpenFile(w.path, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, 0, fmt.Errorf("open the witness: %w", err)
+	}
+	whole, err := wholeLines(f)
+	if err != nil {
+		return nil, 0, errors.Join(fmt.Errorf("open the witness: %w", err), f.Close())
+	}
+	return f, whole, nil
+}
+
+// add writes a head at the end, durably. It reports whether what was written
+// earlier is gone.
+func (w *witness) add(h store.Head) (cut bool, err error) {
+	line, err := json.Marshal(signedOf(h))
+	if err != nil {
+		return false, err
+	}
+	f, whole, err := w.open()
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if _, err := f.Write(append(line, '\n')); err != nil {
+		return false, errors.Join(err, f.Truncate(whole))
+	}
+	if err := f.Sync(); err != nil {
+		return false, err
+	}
+	cut = whole < w.size
+	w.size = whole + int64(len(line)) + 1
+	return cut, nil
+}
+
+// wholeLines cuts f after its last whole line, and returns its size.
+func wholeLines(f *os.File) (int64, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	size := info.Size()
+	tail := make([]byte, min(size, longestLine))
+	if _, err := f.ReadAt(tail, size-int64(len(tail))); err != nil && err != io.EOF {
+		return 0, err
+	}
+	half := len(tail) - 1 - bytes.LastIndexByte(tail, '\n')
+	if half == longestLine {
+		return 0, errors.New("the witness holds something else than heads; move it away")
+	}
+	if half == 0 {
+		return size, nil
+	}
+	return size - int64(half), f.Truncate(size - int64(half))
+}
 
 // lastWitnessed is the newest head in a witness file; ok is false when there is none.
 func lastWitnessed(path string, key ed25519.PublicKey) (last head, ok bool, err error) {

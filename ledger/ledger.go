@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/store"
@@ -46,11 +47,13 @@ type Ledger struct {
 	queue   chan *change
 	senders sync.WaitGroup // callers between being let in and being in the queue
 	writer  sync.WaitGroup
-	grown   chan struct{} // told when there is something to sign
-	quit    chan struct{} // ends the signer
+	grown   chan struct{}     // told when there is something to sign
+	ask     chan chan<- error // asks the signer to sign now
+	quit    chan struct{}     // ends the signer
 	signer  sync.WaitGroup
-	kept    int64 // seq of the last head in the store; the signer's alone
-	witness *witness
+	closing sync.WaitGroup // Close, from ending the signer to the last head
+	kept    int64          // seq of the last head in the store; the signer's alone
+	witness witness
 
 	mu     sync.Mutex
 	closed bool        // no more changes are taken
@@ -76,12 +79,15 @@ const signEvery = 100 * time.Millisecond
 const TimeFormat = "2006-01-02T15:04:05.000000000Z"
 
 // Open takes up the chain where it ended. It refuses a store that is behind its
-// witness: somebody has cut or rolled it back.
+// witness, or not the one it saw: somebody has cut, rolled back or replaced it.
 func Open(ctx context.Context, db *store.DB, o Options) (*Ledger, error) {
 	if len(o.Key) != ed25519.PrivateKeySize {
 		return nil, errors.New("open the ledger: there is no signing key")
 	}
-	l := &Ledger{db: db, key: o.Key, now: o.Now, queue: make(chan *change, batchLimit), grown: make(chan struct{}, 1), quit: make(chan struct{})}
+	l := &Ledger{
+		db: db, key: o.Key, now: o.Now, witness: witness{path: o.Witness}, queue: make(chan *change, batchLimit),
+		grown: make(chan struct{}, 1), ask: make(chan chan<- error), quit: make(chan struct{}),
+	}
 	if l.now == nil {
 		l.now = time.Now
 	}
@@ -89,16 +95,18 @@ func Open(ctx context.Context, db *store.DB, o Options) (*Ledger, error) {
 	if l.chain, l.seq, l.last, err = db.Chain(ctx); err != nil {
 		return nil, err
 	}
-	if l.signed, err = l.resume(ctx, o.Witness); err != nil {
-		return nil, fmt.Errorf("open the ledger: %w", err)
-	}
-	l.kept = l.signed
-	if l.witness, err = openWitness(o.Witness); err != nil {
+	notes, err := l.resume(ctx)
+	if err != nil {
 		return nil, fmt.Errorf("open the ledger: %w", err)
 	}
 	l.writer.Go(l.write)
 	l.signer.Go(l.sign)
 	l.poke()
+	for _, e := range notes {
+		if err := l.Append(ctx, e); err != nil {
+			return nil, fmt.Errorf("open the ledger: %w", errors.Join(err, l.Close()))
+		}
+	}
 	return l, nil
 }
 
@@ -181,8 +189,8 @@ func (l *Ledger) commit(batch []*change) {
 			}
 			row, err := l.seal(e, seq+1, last)
 			if err != nil {
-				refused[i] = err
-				continue
+				// The change was made already, and must not be kept without its entry.
+				return writ.Fail(writ.Internal, "an entry could not be written down, so nothing of its commit was kept", err)
 			}
 			if err := tx.Append(row); err != nil {
 				return err
@@ -221,6 +229,7 @@ func (l *Ledger) transact(f func(*store.Tx) error) error {
 // before it included, and the hash is that of the body.
 func (l *Ledger) seal(e Entry, seq int64, prev writ.Digest) (store.Entry, error) {
 	at := l.Now()
+	e.Kind, e.Call, e.Agent = valid(e.Kind), valid(e.Call), valid(e.Agent)
 	data, err := wire.AppendObject(nil, e.Data...)
 	if err != nil {
 		return store.Entry{}, err
@@ -236,6 +245,14 @@ func (l *Ledger) seal(e Entry, seq int64, prev writ.Digest) (store.Entry, error)
 	return store.Entry{Chain: l.chain, Seq: seq, Kind: e.Kind, Call: e.Call, Agent: e.Agent, At: at, Body: text, Hash: wire.Digest(text)}, nil
 }
 
+// valid is s as the body spells it, so that columns and body agree.
+func valid(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	return string([]rune(s))
+}
+
 func (l *Ledger) poke() {
 	select {
 	case l.grown <- struct{}{}:
@@ -244,20 +261,24 @@ func (l *Ledger) poke() {
 }
 
 // Close lets the changes under way finish, signs the last head and ends the
-// writer. The store stays open.
+// writer. The store stays open. Closing again waits for the first.
 func (l *Ledger) Close() error {
 	l.mu.Lock()
 	already := l.closed
 	l.closed = true
+	if !already {
+		l.closing.Add(1)
+	}
 	l.mu.Unlock()
 	if already {
+		l.closing.Wait()
 		return nil
 	}
+	defer l.closing.Done()
 	close(l.quit)
 	l.signer.Wait()
 	l.senders.Wait()
 	close(l.queue)
 	l.writer.Wait()
-	err := l.signHead(func(c *change) { l.commit([]*change{c}) })
-	return errors.Join(err, l.witness.close())
+	return l.signHead(func(c *change) { l.commit([]*change{c}) })
 }

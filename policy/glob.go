@@ -1,7 +1,10 @@
 package policy
 
 import (
+	"errors"
+	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/bmatcuk/doublestar/v4"
 )
@@ -23,110 +26,69 @@ func Below(p, dir string) bool {
 	return strings.HasPrefix(p, dir) && (len(p) == len(dir) || p[len(dir)] == '/')
 }
 
-// Contains reports whether every path that narrow matches is matched by wide. It
-// proves or gives up: false means "could not be shown narrower", and whoever asks
-// treats that as wider.
-func Contains(wide, narrow string) bool {
-	if wide == narrow {
-		return true
+// Bounds on a glob: as long as a path may be, and few enough alternatives that
+// trying all of them, as the matcher does, costs nothing.
+const (
+	maxGlob    = 4096
+	maxChoices = 256
+)
+
+// CheckGlob refuses a pattern that is malformed or dear: alternatives multiply,
+// so that sixty characters can cost 2^30 steps for each path.
+func CheckGlob(glob string) error {
+	switch {
+	case len(glob) > maxGlob:
+		return fmt.Errorf("it is longer than %d bytes", maxGlob)
+	case !utf8.ValidString(glob) || strings.ContainsRune(glob, 0):
+		return errors.New("it is not text")
+	case !doublestar.ValidatePattern(glob):
+		return errors.New("it is malformed")
+	case choices(glob) > maxChoices:
+		return fmt.Errorf("it has more than %d alternatives", maxChoices)
 	}
-	wides, ok1 := alternatives(wide)
-	narrows, ok2 := alternatives(narrow)
-	if !ok1 || !ok2 {
-		return false
-	}
-	for _, n := range narrows {
-		if !containedInOne(wides, n) {
-			return false
-		}
-	}
-	return true
+	return nil
 }
 
-func containedInOne(wides []string, narrow string) bool {
-	n := strings.Split(narrow, "/")
-	for _, w := range wides {
-		if segmentsContain(strings.Split(w, "/"), n) {
-			return true
-		}
-	}
-	return false
-}
-
-// maxAlternatives bounds brace expansion: {a,b}{a,b}… doubles with each pair.
-const maxAlternatives = 64
-
-// alternatives expands braces, so that what follows deals with *, ? and **
-// only. Character classes and escapes are not taken apart.
-func alternatives(glob string) ([]string, bool) {
-	if strings.ContainsAny(glob, `[\`) {
-		return nil, false
-	}
-	open := strings.IndexByte(glob, '{')
-	if open < 0 {
-		return []string{glob}, !strings.ContainsRune(glob, '}')
-	}
-	depth, start := 0, open+1
-	var parts []string
-	for i := open; i < len(glob); i++ {
+// choices counts the alternatives of a well-formed glob: those of a group add up,
+// those of groups side by side multiply. It stops counting above maxChoices.
+func choices(glob string) int {
+	type level struct{ before, here int } // of the alternatives that ended, of the one at hand
+	levels := []level{{0, 1}}
+	for i := 0; i < len(glob); i++ {
+		top := &levels[len(levels)-1]
 		switch glob[i] {
+		case '\\':
+			i++
+		case '[':
+			i = classEnd(glob, i)
 		case '{':
-			depth++
+			levels = append(levels, level{0, 1})
+		case ',':
+			if len(levels) == 1 {
+				continue // a comma like any other character
+			}
+			top.before, top.here = top.before+top.here, 1
 		case '}':
-			depth--
-		}
-		if depth == 1 && glob[i] == ',' || depth == 0 {
-			parts = append(parts, glob[start:i])
-			start = i + 1
-		}
-		if depth == 0 {
-			return expand(glob[:open], parts, glob[i+1:])
+			if len(levels) == 1 {
+				continue
+			}
+			n := top.before + top.here
+			levels = levels[:len(levels)-1]
+			if top = &levels[len(levels)-1]; top.here*n > maxChoices {
+				return maxChoices + 1
+			}
+			top.here *= n
 		}
 	}
-	return nil, false
+	return levels[0].here
 }
 
-func expand(before string, parts []string, after string) ([]string, bool) {
-	var out []string
-	for _, part := range parts {
-		more, ok := alternatives(before + part + after)
-		if !ok || len(out)+len(more) > maxAlternatives {
-			return nil, false
+// classEnd is where the class that opens at i closes.
+func classEnd(glob string, i int) int {
+	for i++; i < len(glob) && glob[i] != ']'; i++ {
+		if glob[i] == '\\' {
+			i++
 		}
-		out = append(out, more...)
 	}
-	return out, true
-}
-
-func segmentsContain(wide, narrow []string) bool {
-	if len(wide) == 0 {
-		return len(narrow) == 0
-	}
-	if wide[0] == "**" {
-		return segmentsContain(wide[1:], narrow) || len(narrow) > 0 && segmentsContain(wide, narrow[1:])
-	}
-	if len(narrow) == 0 || narrow[0] == "**" {
-		return false
-	}
-	return segmentContains(wide[0], narrow[0]) && segmentsContain(wide[1:], narrow[1:])
-}
-
-// segmentContains compares two segments of literals, * and ?, where "**" inside
-// a longer segment means what * means: each step of narrow must be absorbed by
-// wide, and a * of narrow only by a * of wide.
-func segmentContains(wide, narrow string) bool {
-	if wide == "" {
-		return narrow == ""
-	}
-	if wide[0] == '*' {
-		return segmentContains(wide[1:], narrow) || narrow != "" && segmentContains(wide, narrow[1:])
-	}
-	if narrow == "" || narrow[0] == '*' {
-		return false
-	}
-	if wide[0] == '?' {
-		// ? stands for one character; a byte of a longer one is not one.
-		return narrow[0] < 0x80 && segmentContains(wide[1:], narrow[1:])
-	}
-	return wide[0] == narrow[0] && segmentContains(wide[1:], narrow[1:])
+	return i
 }

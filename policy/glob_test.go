@@ -3,6 +3,7 @@ package policy
 import (
 	"bufio"
 	"os"
+	"path"
 	"strings"
 	"testing"
 
@@ -151,7 +152,7 @@ var containment = []struct {
 	{"/a/**", "/a/[bc]", false},
 	{"/a/**", `/a/\*`, false},
 	{"/a/?", "/a/é", false},
-	{"/{a,b}/{c,d}/{a,b}/{c,d}/{a,b}/{c,d}/{a,b}", "/a/c/a/c/a/c/a", false},
+	{"/{a,b}/{c,d}/{a,b}/{c,d}/{a,b}/{c,d}/{a,b}/{c,d}/{a,b}", "/a/c/a/c/a/c/a/c/a", false},
 	{"/a/{**,b}", "/a/b", false},
 	{"/a/**/**", "/a/b", false},
 	// False, and a reading of the pattern by its elements alone would say true:
@@ -179,6 +180,9 @@ var containment = []struct {
 	{"/{a,b", "/a", false},                 //
 	{"/a/**", "/a/{b", false},              //
 	{"/**/a/**/b/**", "/**/b/**/a", false}, // /b/a
+	{"/a/**/*", "/a{/**/,/x}", false},      // /a
+	{"/a/{,b}**", "/a", false},             // /a
+	{"/a/{{**,b},c}", "/a", false},         // /a
 }
 
 func TestContains(t *testing.T) {
@@ -209,15 +213,121 @@ func TestContainsIsBounded(t *testing.T) {
 func TestGlobCost(t *testing.T) {
 	for glob, ok := range map[string]bool{
 		"/x.{ts,tsx,js,jsx,mjs,cjs,vue,css,html,json,md,go,py,rs,c,h}": true,
-		"/{a,b}/{c,d}/{e,f}":                  true,
-		"/" + strings.Repeat("{a,a}", 30):     false,
-		"/" + strings.Repeat("{a,{a,a}}", 20): false,
-		"/" + strings.Repeat("{a}", 30):       true,
-		"/" + strings.Repeat("a", 5000):       false,
-		"/a\xff":                              false,
+		"/{a,b}/{c,d}/{e,f}":                                     true,
+		"/" + strings.Repeat("{a,a}", 30):                        false,
+		"/" + strings.Repeat("{a,a}", 30) + ",":                  false,
+		"/{a,b},{a,b},{a,b},{a,b},{a,b},{a,b},{a,b},{a,b},{a,b}": false,
+		"/" + strings.Repeat("{[}],a}", 30):                      false,
+		"/" + strings.Repeat("{[,{]}", 30):                       true,
+		"/" + strings.Repeat(`{\},a}`, 30):                       false,
+		"/" + strings.Repeat("{a,{a,a}}", 20):                    false,
+		"/" + strings.Repeat("{a}", 30):                          true,
+		"/" + strings.Repeat("a", 5000):                          false,
+		"/a\xff":                                                 false,
 	} {
 		if err := validGlob(glob); (err == nil) != ok {
 			t.Errorf("%.40q: %v", glob, err)
 		}
 	}
+}
+
+// What fuzzing of FuzzContains is about, for every pair of small patterns over a
+// small alphabet and every small path: no proof is wrong.
+func TestContainsIsSound(t *testing.T) {
+	elements := []string{"a", "*", "**", "?", "a*", "*a", "a**", "{a,b}", "{**,a}", "{a,}*", "*{,a}", "***"}
+	var globs, paths []string
+	for _, x := range elements {
+		globs = append(globs, "/"+x)
+		for _, y := range elements {
+			globs = append(globs, "/"+x+"/"+y, "/a/"+x+"/"+y)
+		}
+	}
+	names := []string{"a", "b", "aa", "ab", "ba"}
+	paths = append(paths, "/")
+	for level := []string{""}; len(paths) < 150; {
+		var next []string
+		for _, p := range level {
+			for _, n := range names {
+				next = append(next, p+"/"+n)
+			}
+		}
+		paths, level = append(paths, next...), next
+	}
+	proofs := 0
+	for _, w := range globs {
+		for _, n := range globs {
+			if !Contains(w, n) {
+				continue
+			}
+			proofs++
+			for _, p := range paths {
+				if Match(n, p) && !Match(w, p) {
+					t.Fatalf("Contains(%q, %q), but only the second matches %q", w, n, p)
+				}
+			}
+		}
+	}
+	if proofs < 2*len(globs) {
+		t.Errorf("only %d proofs for %d globs", proofs, len(globs))
+	}
+}
+
+// spell makes a path that a glob was probably meant to match; seed chooses.
+func spell(glob string, seed []byte) string {
+	next := func() int {
+		if len(seed) == 0 {
+			return 0
+		}
+		b := seed[0]
+		seed = seed[1:]
+		return int(b)
+	}
+	for i := 0; strings.Contains(glob, "{") && i < 20; i++ {
+		open := strings.LastIndexByte(glob, '{')
+		parts, after, ok := group(glob[open:])
+		if !ok {
+			break
+		}
+		glob = glob[:open] + parts[next()%len(parts)] + after
+	}
+	fill := []string{"", "a", "b", "ab", "é", "/a", "/b/a"}
+	var b strings.Builder
+	for i, e := range strings.Split(glob, "/") {
+		if e == "**" {
+			b.WriteString(fill[[]int{0, 5, 6}[next()%3]])
+			continue
+		}
+		if i > 0 {
+			b.WriteByte('/')
+		}
+		for _, r := range e {
+			switch r {
+			case '*':
+				b.WriteString(fill[next()%5])
+			case '?':
+				b.WriteString(fill[1+next()%2])
+			default:
+				b.WriteRune(r)
+			}
+		}
+	}
+	return b.String()
+}
+
+func FuzzContains(f *testing.F) {
+	for _, row := range containment {
+		f.Add(row.wide, row.narrow, "/a/b", []byte{1, 2, 3, 4})
+	}
+	f.Fuzz(func(t *testing.T, wide, narrow, p string, seed []byte) {
+		if len(wide)+len(narrow)+len(p) > 400 || !Contains(wide, narrow) {
+			return
+		}
+		for i := range len(seed) + 1 {
+			for _, p := range []string{p, "/", spell(narrow, seed[i:])} {
+				if path.Clean(p) == p && strings.HasPrefix(p, "/") && Match(narrow, p) && !Match(wide, p) {
+					t.Fatalf("Contains(%q, %q), but only the second matches %q", wide, narrow, p)
+				}
+			}
+		}
+	})
 }

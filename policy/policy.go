@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bmatcuk/doublestar/v4"
-
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/action"
 	"github.com/writ-run/writ/host"
@@ -103,11 +101,11 @@ func (p Policy) Validate() error {
 }
 
 func validGlob(s string) error {
-	if !strings.HasPrefix(s, "/") || strings.ContainsRune(s, 0) || path.Clean(s) != s {
-		return fmt.Errorf("glob %q is not an absolute, clean path pattern", s)
+	if err := CheckGlob(s); err != nil {
+		return fmt.Errorf("glob %q: %w", clip(s), err)
 	}
-	if !doublestar.ValidatePattern(s) {
-		return fmt.Errorf("glob %q is malformed", s)
+	if !strings.HasPrefix(s, "/") || path.Clean(s) != s {
+		return fmt.Errorf("glob %q is not an absolute, clean path pattern", s)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -44,6 +45,7 @@ type world struct {
 	project string
 	config  string
 	token   string
+	path    string // PATH of the commands; empty: this process's
 }
 
 const pass = "correct horse"
@@ -128,7 +130,7 @@ func (w *world) state(parts ...string) string {
 }
 
 func (w *world) env() []string {
-	return []string{"HOME=" + w.home, "PATH=" + os.Getenv("PATH"), "WRIT_TOKEN=" + w.token, "LANG=C.UTF-8"}
+	return []string{"HOME=" + w.home, "PATH=" + cmp.Or(w.path, os.Getenv("PATH")), "WRIT_TOKEN=" + w.token, "LANG=C.UTF-8"}
 }
 
 // outcome is how a command ended.

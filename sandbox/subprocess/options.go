@@ -25,8 +25,8 @@ type Options struct {
 	EnvAllow []string
 	// UnsafeAnyPath takes PATH from the daemon as it is (restricted_path: false).
 	UnsafeAnyPath bool
-	// UnsafeAnyDir lets a command start in a directory that it may neither read
-	// nor write (workspace_only: false).
+	// UnsafeAnyDir lets a command start outside what it may write
+	// (workspace_only: false).
 	UnsafeAnyDir bool
 }
 

@@ -94,9 +94,15 @@ func (d *Driver) workDir(c writ.Confinement, call, spec string) (string, error) 
 	if err != nil || !filepath.IsAbs(dir) {
 		return "", writ.Fail(writ.Invalid, "the working directory "+dir+" cannot be used; name an existing one by its absolute path", err)
 	}
-	inside := slices.ContainsFunc(slices.Concat(c.Read, c.Write), func(root string) bool { return within(real, root) })
+	// The workspace is what the call may write; a call that writes nothing starts
+	// in what it may read.
+	roots := c.Write
+	if len(roots) == 0 {
+		roots = c.Read
+	}
+	inside := slices.ContainsFunc(roots, func(root string) bool { return within(real, root) })
 	if !inside && !d.opts.UnsafeAnyDir {
-		return "", writ.Fail(writ.Denied, "denied: the working directory "+dir+" is outside of what the call may read or write; start in the workspace", nil)
+		return "", writ.Fail(writ.Denied, "denied: the working directory "+dir+" is outside the workspace; start inside it", nil)
 	}
 	return real, nil
 }

@@ -1,0 +1,78 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/writ-run/writ/tool"
+	"github.com/writ-run/writ/tool/exec"
+	"github.com/writ-run/writ/tool/files"
+)
+
+// place is a directory with everything that configurations in testdata name.
+// $DIR stands for it, in texts and in errors.
+type place string
+
+func newPlace(t testing.TB) place {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	must(t, err)
+	for _, d := range []string{"conf", "ws", "project/ws", "project/bin", "state/inner", "home", "tools"} {
+		must(t, os.MkdirAll(filepath.Join(dir, d), 0o700))
+	}
+	must(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
+	for link, to := range map[string]string{
+		"into-state": "state/inner", "dangling": "ws/not-there", "loop": "loop", "via-ws": "ws/link", "ws/link": "../conf", "to-tools": "project/bin",
+	} {
+		must(t, os.Symlink(to, filepath.Join(dir, link)))
+	}
+	t.Setenv("HOME", filepath.Join(dir, "home"))
+	t.Setenv("XDG_STATE_HOME", filepath.Join(dir, "xdg"))
+	return place(dir)
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (p place) config() string { return filepath.Join(string(p), "conf", "writ.yaml") }
+
+// load writes a text as the configuration and loads it.
+func (p place) load(t testing.TB, text string, mode os.FileMode) (*Config, error) {
+	t.Helper()
+	path := p.config()
+	must(t, os.WriteFile(path, []byte(strings.ReplaceAll(text, "$DIR", string(p))), 0o600))
+	must(t, os.Chmod(path, mode))
+	return Load(path, toolNames(t))
+}
+
+func (p place) mustLoad(t testing.TB, text string) *Config {
+	t.Helper()
+	c, err := p.load(t, text, 0o600)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	return c
+}
+
+func builtins(t testing.TB) []*tool.Tool {
+	t.Helper()
+	a, err := files.Tools()
+	must(t, err)
+	b, err := exec.Tools(nil)
+	must(t, err)
+	return append(a, b...)
+}
+
+func toolNames(t testing.TB) []string {
+	var names []string
+	for _, x := range builtins(t) {
+		names = append(names, x.Name)
+	}
+	return names
+}

@@ -1,0 +1,308 @@
+package config
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/access"
+	"github.com/writ-run/writ/action"
+	"github.com/writ-run/writ/decide"
+	"github.com/writ-run/writ/policy"
+	"github.com/writ-run/writ/tool"
+)
+
+// row shows one key biting: two configurations that differ in that key alone, and
+// what differs for it.
+type row struct {
+	key          string
+	text         string // with $X for the value
+	one, other   string // values of the key, as YAML
+	see          func(testing.TB, *Config) string
+	first, then  string // what is seen under each, or one line of it
+	engine       bool   // deciding does not use the key; it reaches a field that the engine hands on
+	refusedOther bool   // under the other value the file does not load, and then is the error
+}
+
+const oneAgent = `version: 1
+workspaces: {main: {path: $DIR/project/ws, project: $DIR/project}, other: {path: $DIR/ws}}
+`
+
+var rows = []row{
+	{key: "version", text: "version: $X\n", one: "1", other: "2", see: func(testing.TB, *Config) string { return "loads" },
+		first: "loads", then: "writ.yaml:1: version: must be 1; write version: 1", refusedOther: true},
+	{key: "listen", text: "version: 1\nlisten: $X\n", one: "127.0.0.1:1", other: "'[::1]:2'", engine: true,
+		see: func(_ testing.TB, c *Config) string { return c.File.Listen }, first: "127.0.0.1:1", then: "[::1]:2"},
+	{key: "store.path", text: "version: 1\nstore: {path: $X}\n", one: "$DIR/state", other: "$DIR/into-state", engine: true,
+		see: func(_ testing.TB, c *Config) string { return c.StatePath + " " + c.Witness }, first: "$DIR/state $DIR/state/witness.jsonl", then: "$DIR/state/inner $DIR/state/inner/witness.jsonl"},
+	{key: "store.witness", text: "version: 1\nstore: {path: $DIR/state, witness: $X}\n", one: "~/w", other: "$DIR/tools/w", engine: true,
+		see: func(_ testing.TB, c *Config) string { return c.Witness }, first: "$DIR/home/w", then: "$DIR/tools/w"},
+	{key: "workspaces.*.path", text: "version: 1\nworkspaces: {main: {path: $X}}\nagents: {bot: {workspace: main}}\n", one: "$DIR/ws", other: "$DIR/project",
+		see: confine("write_file"), first: "read [$DIR/ws] write [$DIR/ws]", then: "read [$DIR/project] write [$DIR/project]"},
+	{key: "workspaces.*.project", text: "version: 1\nworkspaces: {main: {path: $DIR/project/ws, project: $X}}\nagents: {bot: {workspace: main}}\n", one: "$DIR/project/ws", other: "$DIR/project",
+		see: confine("write_file"), first: "read [$DIR/project/ws] write [$DIR/project/ws]", then: "read [$DIR/project] write [$DIR/project]"},
+	{key: "agents.*.workspace", text: oneAgent + "agents: {bot: {workspace: $X}}\n", one: "main", other: "other",
+		see: confine("write_file"), first: "read [$DIR/project] write [$DIR/project]", then: "read [$DIR/ws] write [$DIR/ws]"},
+	{key: "agents.*.person", text: oneAgent + "agents: {bot: {workspace: main, person: $X}}\n", one: "anna", other: "ben", engine: true,
+		see: func(_ testing.TB, c *Config) string { return c.Agents[0].Person }, first: "anna", then: "ben"},
+	{key: "agents.*.role", text: oneAgent + "agents: {bot: {workspace: main, role: $X}}\n", one: "developer", other: "reviewer",
+		see: decided("write_file"), first: "allow role: role developer names it by \"fs_*\"", then: "deny role: role reviewer does not include tool write_file"},
+	{key: "agents.*.level", text: oneAgent + "agents: {bot: {workspace: main, level: $X}}\n", one: "standard", other: "restricted",
+		see: decided("shell_command"), first: "allow level: level standard opens category terminal", then: "deny level: level restricted does not open category terminal to agent bot"},
+	{key: "agents.*.autonomy", text: oneAgent + "agents: {bot: {workspace: main, autonomy: $X}}\n", one: "full", other: "locked",
+		see: decided("read_file"), first: "allow autonomy: autonomy full runs all by itself", then: "ask autonomy: autonomy locked asks a person for all"},
+	{key: "agents.*.allowed", text: oneAgent + "agents: {bot: {workspace: main, level: custom, allowed: $X}}\n", one: "[stat]", other: "[read_file]",
+		see: decided("read_file"), first: "deny level: level custom does not open category file_system to agent bot", then: "allow allowed_list: the allowed list names it by \"read_file\""},
+	{key: "agents.*.denied", text: oneAgent + "agents: {bot: {workspace: main, denied: $X}}\n", one: "[stat]", other: "[fs_read]",
+		see: decided("read_file"), first: "allow level: level standard opens category file_system", then: "deny denied_list: tool read_file is denied to agent bot by \"fs_read\""},
+	{key: "agents.*.enforce_tool_policies", text: oneAgent + "agents: {bot: {workspace: main, level: elevated, enforce_tool_policies: $X}}\n", one: "true", other: "false",
+		see: decided("report"), first: "deny argument_gate: argument /path: path \"here\" is outside what the tool declares", then: "allow argument_gate: recorded only, enforce_tool_policies is false: argument /path: path \"here\" is outside what the tool declares"},
+	{key: "agents.*.overrides.file_system", text: oneAgent + "agents: {bot: {workspace: main, overrides: {file_system: $X}}}\n", one: "workspace_only", other: "full",
+		see: confine("read_file"), first: "read [$DIR/project/ws] write []", then: "read [/] write []"},
+	{key: "agents.*.overrides.network", text: oneAgent + "agents: {bot: {workspace: main, overrides: {network: $X}}}\n", one: "none", other: "open",
+		see: reach("shell_command"), first: "deny network: argument /hosts/0: host \"example.com\" cannot be reached with network: none", then: "ask hosts [example.com:443]"},
+	{key: "agents.*.overrides.network_allowlist", text: oneAgent + "agents: {bot: {workspace: main, overrides: {network: allowlist_only, network_allowlist: $X}}}\n", one: "[example.org]", other: "[example.com]",
+		see: reach("shell_command"), first: "deny network: argument /hosts/0: host \"example.com\" is not on the network allowlist", then: "ask hosts [example.com:443]"},
+	{key: "agents.*.overrides.git", text: oneAgent + "agents: {bot: {workspace: main, autonomy: full, overrides: {git: $X}}}\n", one: "full", other: "read_and_branch",
+		see: decided("git_push"), first: "allow autonomy: autonomy full runs all by itself", then: "deny git: git: read_and_branch does not take vcs:push"},
+	{key: "agents.*.overrides.code_execution", text: oneAgent + "agents: {bot: {workspace: main, overrides: {code_execution: $X}}}\n", one: "containerized", other: "process",
+		see: isolation("code_runner"), first: "containerized", then: "process"},
+	{key: "agents.*.overrides.terminal", text: oneAgent + "agents: {bot: {workspace: main, overrides: {terminal: $X}}}\n", one: "none", other: "full",
+		see: decided("shell_command"), first: "deny terminal: agent bot has terminal: none", then: "allow terminal: terminal: full"},
+	{key: "agents.*.overrides.requires_approval", text: oneAgent + "agents: {bot: {workspace: main, overrides: {requires_approval: $X}}}\n", one: "[deployment]", other: "['code:delete']",
+		see: decided("delete_file"), first: "allow autonomy: autonomy semi runs code by itself", then: "ask requires_approval: action code:delete asks a person (code:delete)"},
+	{key: "roles.*.allowed", text: oneAgent + "roles: {mine: {allowed: $X}}\nagents: {bot: {workspace: main, role: mine}}\n", one: "[]", other: "['*']",
+		see: decided("read_file"), first: "deny role: role mine does not include tool read_file", then: "allow role: role mine names it by \"*\""},
+	{key: "roles.*.denied", text: oneAgent + "roles: {mine: {denied: $X}}\nagents: {bot: {workspace: main, role: mine, allowed: [read_file]}}\n", one: "[stat]", other: "['read_*']",
+		see: decided("read_file"), first: "allow allowed_list: the allowed list names it by \"read_file\"", then: "deny denied_list: tool read_file is denied to agent bot by \"read_*\""},
+	{key: "roles.*.level", text: oneAgent + "roles: {mine: {level: $X}}\nagents: {bot: {workspace: main, role: mine}}\n", one: "elevated", other: "sandboxed",
+		see: decided("deploy_trigger"), first: "allow level: level elevated opens category deployment", then: "deny level: deployment is not open to agent bot"},
+	{key: "roles.*.autonomy", text: oneAgent + "roles: {mine: {autonomy: $X}}\nagents: {bot: {workspace: main, role: mine}}\n", one: "semi", other: "supervised",
+		see: decided("write_file"), first: "allow autonomy: autonomy semi runs code by itself", then: "ask autonomy: autonomy supervised names no rule for code:write, so a person is asked"},
+	{key: "tool_access.levels.*.description", text: oneAgent + "tool_access: {levels: {standard: {description: $X}}}\n", one: "one", other: "other", engine: true,
+		see: effective("tool_access.levels.standard.description"), first: "one", then: "other"},
+	{key: "tool_access.levels.*.file_system", text: oneAgent + "tool_access: {levels: {standard: {file_system: $X}}}\nagents: {bot: {workspace: main}}\n", one: "workspace_only", other: "full",
+		see: confine("read_file"), first: "read [$DIR/project/ws] write []", then: "read [/] write []"},
+	{key: "tool_access.levels.*.network", text: oneAgent + "tool_access: {levels: {standard: {network: $X}}}\nagents: {bot: {workspace: main}}\n", one: "none", other: "open",
+		see: reach("shell_command"), first: "deny network: argument /hosts/0: host \"example.com\" cannot be reached with network: none", then: "ask hosts [example.com:443]"},
+	{key: "tool_access.levels.*.network_allowlist", text: oneAgent + "tool_access: {levels: {standard: {network: allowlist_only, network_allowlist: $X}}}\nagents: {bot: {workspace: main}}\n", one: "[]", other: "[example.com]",
+		see: reach("shell_command"), first: "deny network: argument /hosts/0: host \"example.com\" is not on the network allowlist", then: "ask hosts [example.com:443]"},
+	{key: "tool_access.levels.*.git", text: oneAgent + "tool_access: {levels: {standard: {git: $X}}}\nagents: {bot: {workspace: main, autonomy: full}}\n", one: "full", other: "local_only",
+		see: decided("git_push"), first: "allow autonomy: autonomy full runs all by itself", then: "deny git: git: local_only does not take vcs:push"},
+	{key: "tool_access.levels.*.code_execution", text: oneAgent + "tool_access: {levels: {standard: {code_execution: $X}}}\nagents: {bot: {workspace: main}}\n", one: "containerized", other: "process",
+		see: isolation("code_runner"), first: "containerized", then: "process"},
+	{key: "tool_access.levels.*.terminal", text: oneAgent + "tool_access: {levels: {standard: {terminal: $X}}}\nagents: {bot: {workspace: main}}\n", one: "none", other: "restricted_commands",
+		see: decided("shell_command"), first: "deny terminal: agent bot has terminal: none", then: "allow terminal: terminal: restricted_commands"},
+	{key: "tool_access.levels.*.requires_approval", text: oneAgent + "tool_access: {levels: {standard: {requires_approval: $X}}}\nagents: {bot: {workspace: main}}\n", one: "[]", other: "[code]",
+		see: decided("read_file"), first: "allow autonomy: autonomy semi runs code by itself", then: "ask requires_approval: action code:read asks a person (code)"},
+	{key: "tool_access.levels.*.deployment", text: oneAgent + "tool_access: {levels: {elevated: {deployment: $X}}}\nagents: {bot: {workspace: main, level: elevated}}\n", one: "true", other: "false",
+		see: decided("deploy_trigger"), first: "allow level: level elevated opens category deployment", then: "deny level: deployment is not open to agent bot"},
+	{key: "tool_access.restricted_commands", text: oneAgent + "tool_access: {restricted_commands: $X}\nagents: {bot: {workspace: main}}\n", one: "[findutils]", other: "[jq, '[']",
+		see: programs("shell_command"), first: "listed [find xargs]", then: "listed [[ jq]"},
+	{key: "autonomy.default", text: oneAgent + "autonomy: {default: $X}\nagents: {bot: {workspace: main}}\n", one: "semi", other: "locked",
+		see: decided("read_file"), first: "allow autonomy: autonomy semi runs code by itself", then: "ask autonomy: autonomy locked asks a person for all"},
+	{key: "autonomy.presets.*.auto_approve", text: oneAgent + "autonomy: {presets: {semi: {auto_approve: $X}}}\nagents: {bot: {workspace: main}}\n", one: "[code]", other: "[test]",
+		see: decided("read_file"), first: "allow autonomy: autonomy semi runs code by itself", then: "ask autonomy: autonomy semi names no rule for code:read, so a person is asked"},
+	{key: "autonomy.presets.*.human_approval", text: oneAgent + "autonomy: {presets: {semi: {human_approval: $X}}}\nagents: {bot: {workspace: main}}\n", one: "[deploy]", other: "['code:read']",
+		see: decided("read_file"), first: "allow autonomy: autonomy semi runs code by itself", then: "ask autonomy: autonomy semi asks a person for code:read"},
+	{key: "actions.custom.*", text: oneAgent + "actions: {custom: {'crm:write': $X}}\nagents: {bot: {workspace: main, level: elevated, overrides: {requires_approval: ['crm:*']}}}\n", one: "low", other: "critical",
+		see: func(t testing.TB, c *Config) string {
+			d := decision(t, c, "crm_write", nil)
+			return d.Risk + " " + d.Effect.String()
+		}, first: "low ask", then: "critical ask"},
+	{key: "tools.*.disabled", text: oneAgent + "tools: {read_file: {disabled: $X}}\nagents: {bot: {workspace: main}}\n", one: "false", other: "true",
+		see: decided("read_file"), first: "allow level: level standard opens category file_system", then: "deny tools: tool read_file is disabled"},
+	{key: "tools.*.requires_approval", text: oneAgent + "tools: {read_file: {requires_approval: $X}}\nagents: {bot: {workspace: main}}\n", one: "false", other: "true",
+		see: decided("read_file"), first: "allow level: level standard opens category file_system", then: "ask tools: tool read_file asks a person each time"},
+	{key: "sandboxing.default_backend", text: oneAgent + "sandboxing: {default_backend: $X}\nagents: {bot: {workspace: main}}\n", one: "auto", other: "subprocess",
+		see: backend("shell_command"), first: "", then: "subprocess"},
+	{key: "sandboxing.overrides.*", text: oneAgent + "sandboxing: {default_backend: subprocess, overrides: {terminal: $X, git: $X}}\nagents: {bot: {workspace: main}}\n", one: "subprocess", other: "auto",
+		see: func(t testing.TB, c *Config) string {
+			return backend("shell_command")(t, c) + backend("git_push")(t, c)
+		}, first: "subprocesssubprocess", then: ""},
+	{key: "sandboxing.subprocess.timeout_seconds", text: oneAgent + "sandboxing: {subprocess: {timeout_seconds: $X}}\nagents: {bot: {workspace: main}}\n", one: "1", other: "600",
+		see: limits, first: "wall 1s grace 5s", then: "wall 10m0s grace 5s"},
+	{key: "sandboxing.subprocess.kill_grace_seconds", text: oneAgent + "sandboxing: {subprocess: {kill_grace_seconds: $X}}\nagents: {bot: {workspace: main}}\n", one: "1", other: "60",
+		see: limits, first: "wall 30s grace 1s", then: "wall 30s grace 1m0s"},
+	{key: "sandboxing.subprocess.workspace_only", text: "version: 1\nsandboxing: {subprocess: {workspace_only: $X}}\n", one: "true", other: "false", engine: true,
+		see: func(_ testing.TB, c *Config) string {
+			return fmt.Sprint(c.File.Sandboxing.Subprocess.WorkspaceOnly, c.Warnings)
+		},
+		first: "true []", then: "false [writ.yaml:2: workspace_only is false: commands may start in any readable directory]"},
+	{key: "sandboxing.subprocess.restricted_path", text: "version: 1\nsandboxing: {subprocess: {restricted_path: $X}}\n", one: "true", other: "false", engine: true,
+		see: func(_ testing.TB, c *Config) string {
+			return fmt.Sprint(c.File.Sandboxing.Subprocess.RestrictedPath, c.Warnings)
+		},
+		first: "true []", then: "false [writ.yaml:2: restricted_path is false: commands are looked up in the whole PATH of the daemon]"},
+	{key: "sandboxing.subprocess.extra_safe_path_prefixes", text: "version: 1\nsandboxing: {subprocess: {extra_safe_path_prefixes: $X}}\n", one: "[]", other: "[/opt/x]", engine: true,
+		see: func(_ testing.TB, c *Config) string {
+			return fmt.Sprint(c.File.Sandboxing.Subprocess.ExtraSafePathPrefixes)
+		}, first: "[]", then: "[/opt/x]"},
+	{key: "approvals.expiry", text: "version: 1\napprovals: {expiry: $X}\n", one: "90s", other: "7d", engine: true,
+		see: func(_ testing.TB, c *Config) string { return time.Duration(c.File.Approvals.Expiry).String() }, first: "1m30s", then: "168h0m0s"},
+}
+
+// TestI13 shows every key biting, and that none was forgotten.
+func TestI13(t *testing.T) {
+	p := newPlace(t)
+	var have []string
+	for _, r := range rows {
+		have = append(have, r.key)
+		load := func(x string) (*Config, string) {
+			c, err := p.load(t, strings.ReplaceAll(r.text, "$X", x), 0o600)
+			if err != nil {
+				return nil, strings.ReplaceAll(err.Error(), string(p), "$DIR")
+			}
+			return c, strings.ReplaceAll(r.see(t, c), string(p), "$DIR")
+		}
+		one, first := load(r.one)
+		other, then := load(r.other)
+		if !slices.Contains(strings.Split(first, "\n"), r.first) || !slices.Contains(strings.Split(then, "\n"), r.then) {
+			t.Errorf("%s: with %s\n %s\nwith %s\n %s\nwant\n %s\n %s", r.key, r.one, first, r.other, then, r.first, r.then)
+		}
+		if first == then {
+			t.Errorf("%s: nothing differs", r.key)
+		}
+		if (other == nil) != r.refusedOther || one == nil {
+			t.Errorf("%s: loads %t and %t", r.key, one != nil, other != nil)
+		} else if other != nil && one.Digest == other.Digest {
+			t.Errorf("%s: the digest does not cover it", r.key)
+		}
+	}
+	for _, k := range Keys() {
+		if !slices.Contains(have, k) {
+			t.Errorf("%s: no row shows it biting", k)
+		}
+	}
+	if len(have) != len(Keys()) {
+		t.Errorf("%d rows for %d keys", len(have), len(Keys()))
+	}
+}
+
+// input is what the engine hands to deciding, from one configuration.
+func input(t testing.TB, c *Config) decide.Input {
+	f := c.File
+	in := decide.Input{
+		Types: c.Types, Agents: c.Agents, Presets: c.Presets, Tools: append(builtins(t), extraTools(t)...), Rules: map[string]decide.Rule{},
+		Commands: access.Set[[]string]{V: Programs(f.ToolAccess.RestrictedCommands), At: c.At("tool_access.restricted_commands")},
+		Hide:     []string{c.StatePath, c.Witness, c.Path}, Digest: c.Digest,
+		Backends: decide.Backends{Default: string(f.Sandboxing.DefaultBackend), ByCategory: map[action.Category]string{}},
+		Limits: writ.Limits{
+			Wall:  time.Duration(f.Sandboxing.Subprocess.TimeoutSeconds) * time.Second,
+			Grace: time.Duration(f.Sandboxing.Subprocess.KillGraceSeconds) * time.Second,
+		},
+	}
+	for k, b := range f.Sandboxing.Overrides {
+		in.Backends.ByCategory[k] = string(b)
+	}
+	for name, r := range f.Tools {
+		in.Rules[name] = decide.Rule{
+			RequiresApproval: access.Set[bool]{V: r.RequiresApproval, At: c.At("tools." + name + ".requires_approval")},
+			Disabled:         access.Set[bool]{V: r.Disabled, At: c.At("tools." + name + ".disabled")},
+		}
+	}
+	return in
+}
+
+// extraTools are of families that are not built yet but whose keys are.
+func extraTools(t testing.TB) []*tool.Tool {
+	t.Helper()
+	var out []*tool.Tool
+	for _, d := range []tool.Definition{
+		{Name: "git_push", Category: action.VersionControl, Action: "vcs:push"},
+		{Name: "deploy_trigger", Category: action.Deployment, Action: "deploy:staging"},
+		{Name: "crm_write", Category: action.Other, Action: "crm:write", Policy: policy.Policy{Risk: action.Low}},
+		{Name: "report", Category: action.FileSystem, Action: "code:read", Policy: policy.Policy{Files: policy.Files{Read: policy.Paths("/srv/**")}}},
+	} {
+		d.Class, d.Schema = writ.ClassNone, json.RawMessage(`{"type":"object"}`)
+		x, err := tool.New(d, func(context.Context, writ.Writ) (writ.Result, error) { return writ.Result{}, nil })
+		must(t, err)
+		out = append(out, x)
+	}
+	return out
+}
+
+func decision(t testing.TB, c *Config, name string, targets []writ.Target) writ.Decision {
+	t.Helper()
+	in := input(t, c)
+	i := slices.IndexFunc(in.Tools, func(x *tool.Tool) bool { return x.Name == name })
+	d, err := decide.New(in).Decide(context.Background(), writ.Call{
+		Agent: "bot", Tool: name, Definition: in.Tools[i].Digest, Args: "{}", Targets: targets, Resolved: true,
+	})
+	must(t, err)
+	return d
+}
+
+// decided is the reasons that made a decision what it is.
+func decided(name string) func(testing.TB, *Config) string {
+	return func(t testing.TB, c *Config) string {
+		t.Helper()
+		var targets []writ.Target
+		if name == "report" {
+			targets = []writ.Target{{Pointer: "/path", Value: "here", Side: writ.SideRead, Path: filepath.Join(c.Agents[0].Workspace.Path, "here")}}
+		}
+		d := decision(t, c, name, targets)
+		var said []string
+		for _, r := range d.Reasons {
+			if r.Effect == d.Effect {
+				said = append(said, fmt.Sprintf("%s %s: %s", r.Effect, r.Source, r.Text))
+			}
+		}
+		return strings.Join(said, "\n")
+	}
+}
+
+func confine(name string) func(testing.TB, *Config) string {
+	return func(t testing.TB, c *Config) string {
+		d := decision(t, c, name, nil)
+		return fmt.Sprintf("read %v write %v", d.Confine.Read, d.Confine.Write)
+	}
+}
+
+func reach(name string) func(testing.TB, *Config) string {
+	return func(t testing.TB, c *Config) string {
+		d := decision(t, c, name, []writ.Target{{Pointer: "/hosts/0", Value: "example.com", Kind: writ.TargetHost, Host: "example.com:443"}})
+		if d.Effect == writ.Deny {
+			r := d.Reasons[slices.IndexFunc(d.Reasons, func(r writ.Reason) bool { return r.Effect == writ.Deny })]
+			return fmt.Sprintf("deny %s: %s", r.Source, r.Text)
+		}
+		return fmt.Sprintf("%s hosts %v", d.Effect, d.Confine.Network.Hosts)
+	}
+}
+
+func isolation(name string) func(testing.TB, *Config) string {
+	return func(t testing.TB, c *Config) string { return decision(t, c, name, nil).Confine.Isolation.String() }
+}
+
+func programs(name string) func(testing.TB, *Config) string {
+	return func(t testing.TB, c *Config) string {
+		e := decision(t, c, name, nil).Confine.Exec
+		return fmt.Sprintf("%s %v", e.Mode, e.Files)
+	}
+}
+
+func backend(name string) func(testing.TB, *Config) string {
+	return func(t testing.TB, c *Config) string { return decision(t, c, name, nil).Confine.Backend }
+}
+
+func limits(t testing.TB, c *Config) string {
+	l := decision(t, c, "shell_command", nil).Confine.Limits
+	return fmt.Sprintf("wall %s grace %s", l.Wall, l.Grace)
+}
+
+func effective(key string) func(testing.TB, *Config) string {
+	return func(_ testing.TB, c *Config) string {
+		for _, v := range c.Effective() {
+			if v.Key == key {
+				return v.Value
+			}
+		}
+		return ""
+	}
+}
