@@ -13,7 +13,7 @@ build:
 # Sets up on the embedded store, starts the daemon and says what to do next.
 run: build
 	@bin/writ config check >/dev/null 2>&1 || if [ -t 0 ]; then bin/writ init; else bin/writ init --no-person; fi
-	@PATH="$(CURDIR)/bin:$$PATH" bin/writ serve
+	@bin/writ serve
 
 # Programs that tests use, from Debian's packages, only when one is missing.
 deps:

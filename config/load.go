@@ -189,7 +189,7 @@ func (c *Config) path(d *decoder, key, p string) (string, bool) {
 		d.reject(key, "%q is not an absolute path; begin it with / or ~/", p)
 		return "", false
 	}
-	stops := trail(filepath.Clean(p))
+	stops := trail(p)
 	if stops == nil {
 		d.reject(key, "%q leads through too many symlinks; write the path out", p)
 		return "", false

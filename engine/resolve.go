@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,11 +14,19 @@ import (
 	"github.com/writ-run/writ/policy"
 )
 
+// maxTargets bounds what one call may name: each target costs look-ups and is held
+// against every rule.
+const maxTargets = 1024
+
 // targets resolves every path and host that the arguments name. It never fails:
 // what cannot be resolved is a target with a problem, and is denied.
 func targets(found []policy.Candidate, dir, home string) []writ.Target {
-	out := make([]writ.Target, 0, len(found))
-	for _, c := range found {
+	out := make([]writ.Target, 0, min(len(found), maxTargets+1))
+	for i, c := range found {
+		if i == maxTargets {
+			why := fmt.Sprintf("the call names %d paths and hosts, and may name %d; make several calls", len(found), maxTargets)
+			return append(out, writ.Target{Pointer: c.Pointer, Value: c.Value, Kind: c.Kind, Side: c.Side, Problem: why})
+		}
 		t := writ.Target{Pointer: c.Pointer, Value: c.Value, Kind: c.Kind, Side: c.Side}
 		var err error
 		switch {
@@ -54,24 +63,33 @@ func resolvePath(value, dir, home string) (string, error) {
 // maxLinks is how many symlinks are followed, as in the kernel.
 const maxLinks = 40
 
-var errLoop = errors.New("too many symlinks on the way")
+var (
+	errLoop    = errors.New("too many symlinks on the way")
+	errMissing = errors.New("it goes up with .. from something that does not exist; write the path without ..")
+)
 
 // follow gives the path that the kernel would arrive at: element by element, a
 // symlink replaced by what it points at, ".." meaning the parent of where one has
 // got to. What does not exist yet stays as written, a dangling symlink becomes
-// its target.
+// its target. Where the kernel would arrive nowhere whatever is made there, as
+// beyond a file, there is no path. Nor is there one up from what does not exist:
+// a symlink made there before the call runs would turn it elsewhere.
 func follow(p string, lstat func(string) (fs.FileInfo, error), readlink func(string) (string, error)) (string, error) {
 	at := "/"
 	rest := strings.Split(p, "/")
-	missing := false // beyond what exists nothing is a symlink
+	missing, file := false, false // what at is, if not a directory
 	for links := 0; len(rest) > 0; {
 		part := rest[0]
 		rest = rest[1:]
-		switch part {
-		case "", ".":
+		switch {
+		case file:
+			return "", errors.New("it cannot be looked up: not a directory")
+		case part == "" || part == ".":
 			continue
-		case "..":
-			at, missing = filepath.Dir(at), false
+		case part == ".." && missing:
+			return "", errMissing
+		case part == "..":
+			at = filepath.Dir(at)
 			continue
 		}
 		next := filepath.Join(at, part)
@@ -97,6 +115,8 @@ func follow(p string, lstat func(string) (fs.FileInfo, error), readlink func(str
 					return "", errLoop
 				}
 				continue
+			default:
+				file = !info.IsDir()
 			}
 		}
 		at = next

@@ -85,4 +85,3 @@ func (s *stops) cancelAll() {
 func stoppedError(agent string) error {
 	return writ.Fail(writ.Stopped, fmt.Sprintf("agent %s is stopped; a person has to lift the stop", agent), nil)
 }
-

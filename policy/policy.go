@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/action"
@@ -38,7 +40,13 @@ const (
 
 var stanceNames = []string{"unspecified", "none", "listed", "all"}
 
-func (s Stance) String() string               { return stanceNames[s] }
+func (s Stance) String() string {
+	if int(s) < len(stanceNames) {
+		return stanceNames[s]
+	}
+	return fmt.Sprintf("invalid(%d)", s)
+}
+
 func (s Stance) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // UnmarshalText rejects what it does not know: a misspelt stance must not read as
@@ -81,21 +89,49 @@ type Env struct {
 
 // Validate refuses a declaration that could not be enforced as written.
 func (p Policy) Validate() error {
-	for side, g := range map[string]Globs{"read": p.Files.Read, "write": p.Files.Write} {
-		if (g.Stance == Listed) != (len(g.Globs) > 0) {
-			return fmt.Errorf("filesystem.%s: globs are given exactly when the mode is globs", side)
-		}
-		for _, s := range g.Globs {
-			if err := validGlob(s); err != nil {
-				return fmt.Errorf("filesystem.%s: %w", side, err)
-			}
-		}
+	if err := p.Files.Read.validate(); err != nil {
+		return fmt.Errorf("filesystem.read: %w", err)
+	}
+	if err := p.Files.Write.validate(); err != nil {
+		return fmt.Errorf("filesystem.write: %w", err)
+	}
+	if err := p.Network.Stance.among(None, Listed, All); err != nil {
+		return fmt.Errorf("network: %w", err)
 	}
 	if (p.Network.Stance == Listed) != (len(p.Network.Hosts) > 0) {
 		return fmt.Errorf("network: hosts are given exactly when the mode is hosts")
 	}
+	if err := p.Env.Stance.among(None, Listed); err != nil {
+		return fmt.Errorf("environment: %w", err)
+	}
 	if (p.Env.Stance == Listed) != (len(p.Env.Vars) > 0) {
 		return fmt.Errorf("environment: variables are given exactly when the mode is vars")
+	}
+	if err := p.Exec.among(None, All); err != nil {
+		return fmt.Errorf("exec: %w", err)
+	}
+	return nil
+}
+
+// among refuses a stance that has no meaning where it stands.
+func (s Stance) among(known ...Stance) error {
+	if s != Unspecified && !slices.Contains(known, s) {
+		return fmt.Errorf("there is no mode %s", s)
+	}
+	return nil
+}
+
+func (g Globs) validate() error {
+	if err := g.Stance.among(None, Listed, All); err != nil {
+		return err
+	}
+	if (g.Stance == Listed) != (len(g.Globs) > 0) {
+		return fmt.Errorf("globs are given exactly when the mode is globs")
+	}
+	for _, s := range g.Globs {
+		if err := validGlob(s); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -125,19 +161,29 @@ func (f Files) engaged() bool {
 // that could not be resolved is always outside.
 func (p Policy) Violation(t writ.Target) string {
 	if t.Problem != "" {
-		return fmt.Sprintf("argument %s: %s", t.Pointer, t.Problem)
+		return fmt.Sprintf("argument %s: %s", Shown(t.Pointer), t.Problem)
 	}
 	switch t.Kind {
 	case writ.TargetPath:
 		if p.Files.engaged() && !p.Files.allows(t.Side, t.Path) {
-			return fmt.Sprintf("argument %s: path %q is outside what the tool declares", t.Pointer, t.Value)
+			return fmt.Sprintf("argument %s: path %q is outside what the tool declares", Shown(t.Pointer), clip(t.Value))
 		}
 	case writ.TargetHost:
 		if !p.Network.allows(t.Host) {
-			return fmt.Sprintf("argument %s: host %q is outside what the tool declares", t.Pointer, t.Value)
+			return fmt.Sprintf("argument %s: host %q is outside what the tool declares", Shown(t.Pointer), clip(t.Value))
 		}
 	}
 	return ""
+}
+
+// Shown is a JSON pointer as it may stand in a message: keys are the caller's, and
+// must not break the line, hide in it or fill it.
+func Shown(pointer string) string {
+	pointer = clip(pointer)
+	if strings.ContainsFunc(pointer, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return strconv.Quote(pointer)
+	}
+	return pointer
 }
 
 func (f Files) allows(side writ.Side, p string) bool {
@@ -151,12 +197,13 @@ func (f Files) allows(side writ.Side, p string) bool {
 }
 
 func (g Globs) match(p string) bool {
-	for _, pattern := range g.Globs {
-		if Match(pattern, p) {
-			return true
-		}
+	switch g.Stance {
+	case All:
+		return true
+	case Listed:
+		return slices.ContainsFunc(g.Globs, func(glob string) bool { return Match(glob, p) })
 	}
-	return g.Stance == All
+	return false
 }
 
 func (n Network) allows(normal string) bool {

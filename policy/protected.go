@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // Names that other programs read as configuration and run: inside a workspace
@@ -68,18 +69,56 @@ func secretKey(name string) bool {
 	return false
 }
 
+// foldPath gives the names on a path as the most obliging filesystem compares
+// them: ext4 and APFS ignore case and what cannot be seen, NTFS and FAT dots and
+// spaces at the end, streams after a colon, and take GIT~1 for .git.
 func foldPath(p string) []string {
 	parts := strings.Split(p, "/")
 	for i, part := range parts {
-		parts[i] = strings.TrimRight(strings.ToLower(strings.Map(visible, part)), ". ")
+		part, _, _ = strings.Cut(strings.Map(visible, part), ":")
+		parts[i] = longName(strings.TrimRight(strings.Map(foldRune, ligatures.Replace(part)), ". "))
 	}
 	return slices.DeleteFunc(parts, func(s string) bool { return s == "" })
 }
 
 // visible drops characters that some filesystems ignore when they compare names.
 func visible(r rune) rune {
-	if unicode.In(r, unicode.Cf, unicode.Variation_Selector) {
+	if r >= utf8.RuneSelf && unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) {
 		return -1
 	}
 	return r
+}
+
+// ligatures are the characters that fold to more than one ASCII letter.
+var ligatures = strings.NewReplacer("\u00df", "ss", "\u1e9e", "ss", "\ufb00", "ff", "\ufb01", "fi", "\ufb02", "fl",
+	"\ufb03", "ffi", "\ufb04", "ffl", "\ufb05", "st", "\ufb06", "st")
+
+// foldRune folds case; of the characters that fold alike, such as K and the
+// Kelvin sign, the ASCII one stands for all.
+func foldRune(r rune) rune {
+	for f := unicode.SimpleFold(r); r >= utf8.RuneSelf && f != r; f = unicode.SimpleFold(f) {
+		if f < utf8.RuneSelf {
+			r = f
+		}
+	}
+	return unicode.ToLower(r)
+}
+
+// longName gives the protected name that a short name of DOS stands for, or the
+// name itself.
+func longName(part string) string {
+	stem, rest, ok := strings.Cut(part, "~")
+	if !ok || rest == "" || rest[0] < '0' || rest[0] > '9' {
+		return part
+	}
+	for _, names := range [][]string{{".git"}, protectedNames, protectedGit, secretNames} {
+		for _, name := range names {
+			base := strings.TrimLeft(name, ".")
+			base = strings.TrimSuffix(base, path.Ext(base))
+			if stem == base[:min(6, len(base))] {
+				return name
+			}
+		}
+	}
+	return part
 }

@@ -40,6 +40,11 @@ func shapeOf(schema any, depth int) (*Shape, error) {
 	if _, ref := m["$ref"]; ref {
 		return nil, fmt.Errorf("schema uses $ref, which annotations cannot be followed through; write it out")
 	}
+	for key, sub := range m {
+		if !followed(key, sub) && annotated(sub) {
+			return nil, fmt.Errorf("annotations below %s cannot be followed; put them beside it", key)
+		}
+	}
 	s := &Shape{}
 	var err error
 	if s.mark, err = markOf(m); err != nil {
@@ -56,8 +61,32 @@ func shapeOf(schema any, depth int) (*Shape, error) {
 	if s.rest, err = shapeOf(m["additionalProperties"], depth+1); err != nil {
 		return nil, err
 	}
+	if _, patterns := m["patternProperties"]; patterns && s.rest != nil && s.rest.mark != (mark{}) {
+		return nil, fmt.Errorf("annotated additionalProperties would cover what patternProperties names; leave one out")
+	}
 	s.items, err = shapeOf(m["items"], depth+1)
 	return s, err
+}
+
+// followed reports whether shapeOf goes into a keyword. In any other, such as
+// anyOf, an annotation would be read over and its argument not be gated.
+func followed(key string, sub any) bool {
+	_, one := sub.(map[string]any)
+	return key == "properties" || one && (key == "items" || key == "additionalProperties")
+}
+
+func annotated(v any) bool {
+	switch v := v.(type) {
+	case []any:
+		return slices.ContainsFunc(v, annotated)
+	case map[string]any:
+		for key, sub := range v {
+			if strings.HasPrefix(key, "x-writ-") || annotated(sub) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func markOf(m map[string]any) (mark, error) {
@@ -83,6 +112,9 @@ func markOf(m map[string]any) (mark, error) {
 	}
 	if k.text && (k.path || k.host || k.url) {
 		return k, fmt.Errorf("x-writ-text excludes the other annotations")
+	}
+	if k.path && (k.host || k.url) || k.host && k.url {
+		return k, fmt.Errorf("an argument is a path, a host or a URL, not both")
 	}
 	return k, nil
 }
@@ -206,22 +238,22 @@ func FilePath(value, dir, home string) (string, error) {
 		return "", fmt.Errorf("the path is empty")
 	}
 	if len(value) >= 5 && strings.EqualFold(value[:5], "file:") {
-		u, err := url.Parse(value)
-		if err != nil || u.Host != "" && u.Host != "localhost" || u.Path == "" || u.RawQuery != "" || u.Fragment != "" {
-			return "", fmt.Errorf("%q is not a file URL of this machine", clip(value))
+		local, err := fileURL(value)
+		if err != nil {
+			return "", err
 		}
-		value = u.Path
-		if strings.ContainsRune(value, 0) {
-			return "", fmt.Errorf("the path holds a NUL character")
-		}
+		value = local
 	}
 	if rest, ok := strings.CutPrefix(value, "~"); ok {
-		if rest != "" && rest[0] != '/' || home == "" {
+		if rest != "" && rest[0] != '/' || !strings.HasPrefix(home, "/") {
 			return "", fmt.Errorf("%q names a home directory that cannot be resolved; write the path out", clip(value))
 		}
 		value = home + "/" + rest
 	}
 	if !strings.HasPrefix(value, "/") {
+		if !strings.HasPrefix(dir, "/") {
+			return "", fmt.Errorf("the path is relative and the call has no directory; write the path out")
+		}
 		value = dir + "/" + value
 	}
 	if len(value) > 4096 {
@@ -230,9 +262,22 @@ func FilePath(value, dir, home string) (string, error) {
 	return value, nil
 }
 
+// fileURL takes nothing that two readers could understand differently: no user,
+// other host, query or fragment, empty ones included.
+func fileURL(value string) (string, error) {
+	u, err := url.Parse(value)
+	if err != nil || u.User != nil || u.Host != "" && u.Host != "localhost" || u.Path == "" || strings.ContainsAny(value, "?#") {
+		return "", fmt.Errorf("%q is not a file URL of this machine", clip(value))
+	}
+	if strings.ContainsRune(u.Path, 0) {
+		return "", fmt.Errorf("the path holds a NUL character")
+	}
+	return u.Path, nil
+}
+
 func clip(s string) string {
-	if len(s) > 100 {
-		return s[:100] + "…"
+	if len(s) > 200 {
+		return strings.ToValidUTF8(s[:200], "") + "…"
 	}
 	return s
 }

@@ -54,7 +54,8 @@ type outer struct {
 	At     time.Time        `json:"at"`
 	Args   json.RawMessage  `json:"args"`
 	Hidden string           `json:"-"`
-	Dash   string           `json:"-,"`
+	//lint:ignore SA5008 the odd tag is what is tested
+	Dash   string `json:"-,"`
 	secret string
 }
 
@@ -131,6 +132,7 @@ func TestDecodeOtherTargets(t *testing.T) {
 	var cyclic loop
 	checkText(t, "types that embed each other", Decode([]byte(`{"a":"x","c":1}`), &cyclic), `unknown field "c" at byte 9 (pointer "/c"); remove it or spell it exactly as documented`)
 	var odd struct {
+		//lint:ignore SA5008 the odd tag is what is tested
 		F string `json:"a\\b"` // not a name to encoding/json, which calls the field F
 	}
 	checkText(t, "field that only we know", Decode([]byte(`{"a\\b":"x"}`), &odd), `a field has a value that it cannot hold; see the field's format`)

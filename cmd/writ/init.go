@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -146,7 +147,7 @@ func (a *app) setUpOn(ctx context.Context, s setup, cfg *config.Config, src *pas
 		return err
 	}
 	if len(people) > 0 {
-		fmt.Printf("person         %s (there already)\n\n'writ agent token NAME' makes another token.\n", people[0].Name)
+		fmt.Printf("person         %s (there already)\n\n'%s agent token NAME' makes another token.\n", people[0].Name, self())
 		return nil
 	}
 	pass, err := src.chosen()
@@ -167,13 +168,13 @@ func (a *app) setUpOn(ctx context.Context, s setup, cfg *config.Config, src *pas
 		return err
 	}
 	showToken(agent, token, id)
-	fmt.Printf(`Try it:
-  writ call write_file path=hello.txt content=hi     allowed
-  writ call read_file path=/etc/shadow               denied, and why
-  writ call delete_file path=hello.txt               asks: approve it in another terminal with
-      writ approval list
-      writ approval approve ID
-  writ ledger verify
-`)
+	fmt.Print(strings.ReplaceAll(`Then try:
+  SELF call write_file path=hello.txt content=hi     allowed
+  SELF call read_file path=/etc/shadow               denied, and why
+  SELF call delete_file path=hello.txt               asks: it waits until you approve it in another terminal with
+      SELF approval list
+      SELF approval approve ID
+  SELF ledger verify                                 nothing was edited, removed or rolled back
+`, "SELF", self()))
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -79,12 +80,20 @@ func nextSteps(e *engine.Engine, someone bool) string {
 	if len(e.Config.Agents) > 0 {
 		agent = e.Config.Agents[0].Name
 	}
+	steps := `
+Next, in another terminal:
+  SELF agent token AGENT        a token for the agent, shown once
+  export WRIT_TOKEN=writ_…
+  SELF call list_directory      an allowed call
+  SELF approval list            what waits for you
+  SELF doctor                   what is enforced here`
 	if !someone {
-		return "\nNobody can approve yet. In another terminal:\n  writ init                     choose a passphrase and get a token for agent " + agent +
-			"\n  (no terminal? echo PASSPHRASE | writ init --passphrase-stdin)"
+		steps = `
+Nobody can approve yet. In another terminal:
+  SELF init                     choose a passphrase, get a token for agent AGENT and calls to try
+  (no terminal? echo PASSPHRASE | SELF init --passphrase-stdin)`
 	}
-	return "\nNext, in another terminal:\n  writ agent token " + agent + "        a token for the agent, shown once\n" +
-		"  export WRIT_TOKEN=writ_…\n  writ call list_directory      an allowed call\n  writ approval list            what waits for you\n  writ doctor                   what is enforced here"
+	return strings.NewReplacer("SELF", self(), "AGENT", agent).Replace(steps)
 }
 
 func (a *app) endDaemon(ctx context.Context) error {

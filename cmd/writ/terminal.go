@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"os/user"
 	"strings"
 	"unicode"
@@ -104,4 +105,19 @@ func userName() string {
 		return u.Username
 	}
 	return "me"
+}
+
+// self is how this program is called from where the person is: by its name when
+// that finds it, else as it was called now.
+func self() string {
+	me, err1 := os.Executable()
+	found, err2 := exec.LookPath("writ")
+	if err1 == nil && err2 == nil {
+		a, err1 := os.Stat(me)
+		b, err2 := os.Stat(found)
+		if err1 == nil && err2 == nil && os.SameFile(a, b) {
+			return "writ"
+		}
+	}
+	return os.Args[0]
 }

@@ -1,0 +1,41 @@
+package config
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestHostileShapes: a file of the largest size ends in an error soon, in every
+// shape that makes a parser slow. The limit only tells a hang from an answer.
+func TestHostileShapes(t *testing.T) {
+	p := newPlace(t)
+	indent := &strings.Builder{}
+	for i := 0; indent.Len() < maxBytes-4096; i++ {
+		indent.WriteString(strings.Repeat(" ", i) + "a:\n")
+	}
+	for name, shape := range map[string]string{
+		"keys": "a: b\n", "chained keys": "a: ", "chained colons": "a:", "entries": "- a\n", "wide list": "a, ", "blocks": "a: |\n", "folds": "a: >\n b\n",
+		"comments": "#\n", "trailing comments": "a: b #\n", "single quotes": "'", "double quotes": "\"", "escapes": "\"\\x41\" ", "words": "a\n", "colons": ":\n",
+		"documents": "---\na: b\n", "ends": "...\n", "brackets": "[]", "braces": "{},", "closing": "]", "closing braces": "}", "blanks": " ", "lines": "\n", "tabs": "\t",
+		"dashes": "-", "dash lines": "-\n", "mappings in a list": "- a: b\n", "questions": "?\n", "bars": "|", "percent": "a: \\%", "pairs": "{a: b}\n", "merge": "<<: a\n",
+	} {
+		for _, lead := range []string{"", "listen: ", "agents:\n", "tool_access: {restricted_commands: [", "listen: \"", "listen: '", "listen: |\n  "} {
+			text := lead + strings.Repeat(shape, (maxBytes-len(lead))/len(shape))
+			began := time.Now()
+			if _, err := parse(p.config(), []byte(text), nil, 0o600); err == nil {
+				t.Errorf("%s after %q: loads", name, lead)
+			}
+			if took := time.Since(began); took > 3*time.Second {
+				t.Errorf("%s after %q: took %v", name, lead, took)
+			}
+		}
+	}
+	began := time.Now()
+	if _, err := parse(p.config(), []byte(indent.String()), nil, 0o600); err == nil {
+		t.Error("indentation: loads")
+	}
+	if took := time.Since(began); took > 3*time.Second {
+		t.Errorf("indentation took %v", took)
+	}
+}
