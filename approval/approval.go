@@ -49,6 +49,9 @@ type Desk struct {
 
 // NewDesk readies a desk.
 func NewDesk(o Options) (*Desk, error) {
+	if len(o.Key) != 32 {
+		return nil, fmt.Errorf("sealing key: it has %d bytes instead of 32", len(o.Key))
+	}
 	block, err := aes.NewCipher(o.Key)
 	if err != nil {
 		return nil, fmt.Errorf("sealing key: %w", err)
@@ -110,6 +113,9 @@ func (d *Desk) Approve(ctx context.Context, c writ.Call, dec writ.Decision) (wri
 		}
 		switch a.State {
 		case "approved":
+			if _, err := d.unsealed(a); err != nil { // a row that this desk did not make allows nothing
+				return writ.Approval{ID: id}, err
+			}
 			return writ.Approval{ID: id, Subject: dec.Subject, By: a.By, Expires: expires}, nil
 		case "rejected":
 			return writ.Approval{ID: id}, writ.Fail(writ.Rejected, rejection(a), nil)
@@ -120,7 +126,7 @@ func (d *Desk) Approve(ctx context.Context, c writ.Call, dec writ.Decision) (wri
 		case "void":
 			return writ.Approval{ID: id}, writ.Fail(writ.Stopped, "the request was ended by a stop", nil)
 		}
-		if err := d.wait(ctx, changed, id, until, expires); err != nil {
+		if err := d.wait(ctx, changed, a, until, expires); err != nil {
 			return writ.Approval{ID: id}, err
 		}
 	}
@@ -169,7 +175,7 @@ func over(expires string, now time.Time) bool { return expires <= now.UTC().Form
 
 // wait returns nil when some request changed, or when this one's time is over and
 // it has been ended; and that it is pending when the caller's patience is over.
-func (d *Desk) wait(ctx context.Context, changed <-chan struct{}, id string, until, expires time.Time) error {
+func (d *Desk) wait(ctx context.Context, changed <-chan struct{}, a store.Approval, until, expires time.Time) error {
 	ends := until
 	if expires.Before(until) {
 		ends = expires
@@ -180,13 +186,13 @@ func (d *Desk) wait(ctx context.Context, changed <-chan struct{}, id string, unt
 	case <-changed:
 		return nil
 	case <-ctx.Done():
-		return pending(id)
+		return pending(a.ID)
 	case <-timer.C:
 	}
 	if expires.After(until) {
-		return pending(id)
+		return pending(a.ID)
 	}
-	return d.expire(ctx, store.Approval{ID: id})
+	return d.expire(ctx, a)
 }
 
 func (d *Desk) watch() <-chan struct{} {
@@ -212,17 +218,19 @@ func rejection(a store.Approval) string {
 
 // request makes a new one, and writes down that it was made.
 func (d *Desk) request(ctx context.Context, c writ.Call, dec writ.Decision) (store.Approval, error) {
+	if err := d.Sweep(ctx); err != nil {
+		return store.Approval{}, err
+	}
 	now := d.now().UTC()
 	a := store.Approval{
 		ID: "ap_" + strings.ToLower(rand.Text()[:12]), Subject: dec.Subject.String(), Agent: c.Agent, Tool: c.Tool, State: "pending",
 		Requested: now.Format(ledger.TimeFormat), Expires: now.Add(d.expiry).Format(ledger.TimeFormat),
 	}
-	canonical, err := wire.Marshal(map[string]string{"id": a.ID, "subject": a.Subject, "expires": a.Expires})
-	if err != nil {
+	var err error
+	if a.Digest, err = digest(a); err != nil {
 		return a, err
 	}
-	a.Digest = wire.Digest(canonical).String()
-	if a.Sealed, err = d.sealed(a.ID, show(c, dec)); err != nil {
+	if a.Sealed, err = d.sealed(a.Digest, show(c, dec)); err != nil {
 		return a, err
 	}
 	err = d.ledger.Write(ctx, func(tx *store.Tx) (ledger.Entry, error) {
@@ -274,25 +282,53 @@ func show(c writ.Call, dec writ.Decision) Shown {
 	return s
 }
 
-func (d *Desk) sealed(id string, s Shown) ([]byte, error) {
+// digest is what an approver echoes: which request, for what, until when.
+func digest(a store.Approval) (string, error) {
+	canonical, err := wire.Marshal(map[string]string{"id": a.ID, "subject": a.Subject, "expires": a.Expires})
+	return wire.Digest(canonical).String(), err
+}
+
+// sealed encrypts what is shown, bound to the digest: put beside another id,
+// subject or expiry it does not open, and nobody without the key makes another.
+func (d *Desk) sealed(digest string, s Shown) ([]byte, error) {
 	plain, err := json.Marshal(s)
 	if err != nil {
 		return nil, err
 	}
 	nonce := make([]byte, d.seal.NonceSize())
 	rand.Read(nonce)
-	return d.seal.Seal(nonce, nonce, plain, []byte(id)), nil
+	return d.seal.Seal(nonce, nonce, plain, []byte(digest)), nil
 }
 
+// unsealed is what an open request shows, nil once it has ended: what it was
+// about is then kept as digests only. An open request that does not open is an
+// error, so that nobody agrees to what they cannot see.
 func (d *Desk) unsealed(a store.Approval) (*Shown, error) {
-	n := d.seal.NonceSize()
-	if len(a.Sealed) < n {
-		return nil, nil // ended: what it was about is kept as digests only
+	if a.State != "pending" && a.State != "approved" {
+		return nil, nil
 	}
-	plain, err := d.seal.Open(nil, a.Sealed[:n], a.Sealed[n:], []byte(a.ID))
+	want, err := digest(a)
 	if err != nil {
-		return nil, fmt.Errorf("request %s cannot be unsealed: %w", a.ID, err)
+		return nil, err
+	}
+	n := d.seal.NonceSize()
+	if a.Digest != want || len(a.Sealed) < n {
+		return nil, altered(a, nil)
+	}
+	plain, err := d.seal.Open(nil, a.Sealed[:n], a.Sealed[n:], []byte(want))
+	if err != nil {
+		return nil, altered(a, err)
 	}
 	var s Shown
-	return &s, json.Unmarshal(plain, &s)
+	if err := json.Unmarshal(plain, &s); err != nil {
+		return nil, altered(a, err)
+	}
+	if s.Agent != a.Agent || s.Tool != a.Tool {
+		return nil, altered(a, nil)
+	}
+	return &s, nil
+}
+
+func altered(a store.Approval, cause error) error {
+	return writ.Fail(writ.Internal, fmt.Sprintf("request %s is not as it was made, and allows nothing; let it expire and check the store", a.ID), cause)
 }

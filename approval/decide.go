@@ -2,6 +2,7 @@ package approval
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/writ-run/writ"
@@ -33,8 +34,8 @@ func (d *Desk) List(ctx context.Context, state string) ([]Request, error) {
 	}
 	out := make([]Request, 0, len(as))
 	for _, a := range as {
-		if a.State == "pending" && over(a.Expires, d.now()) {
-			if state == "pending" {
+		if (a.State == "pending" || a.State == "approved") && over(a.Expires, d.now()) {
+			if state != "" {
 				continue
 			}
 			a.State = "expired"
@@ -89,17 +90,22 @@ func (d *Desk) Decide(ctx context.Context, ans Answer) error {
 	err = d.ledger.Write(ctx, func(tx *store.Tx) (ledger.Entry, error) {
 		ok, err := tx.DecideApproval(ans.ID, ans.Digest, state, ans.Person, ans.Reason, d.now().UTC().Format(ledger.TimeFormat))
 		if err == nil && !ok {
-			err = d.undecidable(ctx, ans)
+			err = errNotDecided
 		}
 		return ledger.Entry{Kind: kind, Agent: before.Agent, Person: ans.Person, Data: []wire.Field{
 			wire.Str("approval", ans.ID), wire.Str("digest", ans.Digest), wire.Str("factor", "passphrase"), wire.Str("tool", before.Tool),
 		}}, err
 	})
+	if errors.Is(err, errNotDecided) {
+		return d.undecidable(ctx, ans) // now that whoever was first shows
+	}
 	if err == nil {
 		d.Changed()
 	}
 	return err
 }
+
+var errNotDecided = errors.New("not decided")
 
 // undecidable says why a request did not take an answer.
 func (d *Desk) undecidable(ctx context.Context, ans Answer) error {
@@ -109,12 +115,33 @@ func (d *Desk) undecidable(ctx context.Context, ans Answer) error {
 		return err
 	case !ok:
 		return writ.Fail(writ.NotFound, "there is no such request", nil)
-	case a.State != "pending":
+	case a.State != "pending" && a.State != "expired":
 		return writ.Fail(writ.Conflict, fmt.Sprintf("request %s is already %s", a.ID, a.State), nil)
-	case a.Digest != ans.Digest:
+	case a.State == "pending" && a.Digest != ans.Digest:
 		return writ.Fail(writ.Changed, "the digest is not that of the request as it stands; look at it again", nil)
 	}
 	return writ.Fail(writ.Expired, fmt.Sprintf("request %s has expired", a.ID), nil)
+}
+
+// Sweep ends every open request whose time is over, so that what was sealed with
+// it goes. Each new request does this first; call it at start and now and then,
+// for a desk that nobody asks.
+func (d *Desk) Sweep(ctx context.Context) error {
+	for _, state := range []string{"pending", "approved"} {
+		as, err := d.store.Approvals(ctx, state)
+		if err != nil {
+			return err
+		}
+		for _, a := range as {
+			if !over(a.Expires, d.now()) {
+				continue
+			}
+			if err := d.expire(ctx, a); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // expire ends a request whose time is over. Losing the race to an answer is fine.

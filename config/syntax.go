@@ -2,10 +2,10 @@ package config
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -16,8 +16,13 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// maxBytes bounds the file: a configuration is written by people.
-const maxBytes = 1 << 20
+// These bound the file: a configuration is written by people, and the parser takes
+// time that grows with the square of lines and of entries.
+const (
+	maxBytes  = 256 << 10
+	maxLines  = 10000
+	maxTokens = 50000
+)
 
 // maxNested bounds what the parser recurses on. A stack that overflows ends the
 // process and cannot be recovered from, so this is looked at before parsing.
@@ -28,6 +33,10 @@ const maxNested = 32
 func (d *decoder) file(text []byte, into *File) bool {
 	if len(text) > maxBytes {
 		d.fail(0, "", "the file has %d bytes; at most %d are read", len(text), maxBytes)
+		return false
+	}
+	if n := bytes.Count(text, []byte("\n")); n > maxLines {
+		d.fail(0, "", "the file has %d lines; at most %d are read", n, maxLines)
 		return false
 	}
 	if line, what := badText(text); what != "" {
@@ -90,15 +99,28 @@ func parseYAML(text string) (docs []*ast.DocumentNode, err error) {
 	return f.Docs, nil
 }
 
-// tooDeep refuses directives, and nesting that costs a byte or two a level.
+// shapeError is said of tokens before they are parsed.
+type shapeError struct {
+	token   *token.Token
+	message string
+}
+
+func (e *shapeError) Error() string          { return e.message }
+func (e *shapeError) GetMessage() string     { return e.message }
+func (e *shapeError) GetToken() *token.Token { return e.token }
+
+// tooDeep refuses directives, too many tokens, and nesting that costs a byte or two a level.
 // Nesting by indentation needs no bound of its own: it is quadratic in bytes.
 func tooDeep(tokens token.Tokens) error {
+	if len(tokens) > maxTokens {
+		return &shapeError{tokens[maxTokens], fmt.Sprintf("more than %d words and signs; a configuration has less", maxTokens)}
+	}
 	flow, marks, dashes, dashLine := 0, 0, 0, 0
 	for _, t := range tokens {
 		line := t.Position.Line
 		switch t.Type {
 		case token.DirectiveType:
-			return fmt.Errorf("[%d:1] directives and values that begin with %% are not taken; remove the line or quote the value", line)
+			return &shapeError{t, "directives and values that begin with % are not taken; remove the line or quote the value"}
 		case token.SequenceStartType, token.MappingStartType:
 			flow++
 		case token.SequenceEndType, token.MappingEndType:
@@ -112,23 +134,25 @@ func tooDeep(tokens token.Tokens) error {
 			dashes++
 		}
 		if max(flow, marks, dashes) > maxNested {
-			return fmt.Errorf("[%d:1] nested more than %d deep", line, maxNested)
+			return &shapeError{t, fmt.Sprintf("nested more than %d deep", maxNested)}
 		}
 	}
 	return nil
 }
 
-// syntax keeps the parser's line and its first line of text.
+// syntax keeps the parser's line and message. It never asks the parser's errors
+// for their own text, which draws the file around the place and takes minutes
+// over a large one.
 func (d *decoder) syntax(err error) {
-	msg, _, _ := strings.Cut(err.Error(), "\n")
-	line := 0
-	if rest, ok := strings.CutPrefix(msg, "["); ok {
-		if pos, tail, ok := strings.Cut(rest, "] "); ok {
-			l, _, _ := strings.Cut(pos, ":")
-			line, _ = strconv.Atoi(l)
-			msg = tail
-		}
+	var at interface {
+		GetMessage() string
+		GetToken() *token.Token
 	}
+	if !errors.As(err, &at) || at.GetToken() == nil {
+		d.fail(0, "", "not valid YAML: %v", err)
+		return
+	}
+	line, msg := at.GetToken().Position.Line, at.GetMessage()
 	// What lists hold most, @server and *, means something else to YAML.
 	if strings.Contains(msg, "reserved character") || strings.Contains(msg, "alias") || strings.Contains(msg, "unexpected scalar") {
 		msg += "; quote the value"

@@ -12,12 +12,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/store"
 	"github.com/writ-run/writ/store/sqlite"
+	"github.com/writ-run/writ/store/storetest"
 	"github.com/writ-run/writ/wire"
 )
 
@@ -493,5 +495,79 @@ func TestChangeWithoutEntry(t *testing.T) {
 	})
 	if stops, err2 := l.db.Stops(t.Context()); errors.Join(err, err2) != nil || len(stops) != 1 {
 		t.Errorf("control: %v, %v, %v", stops, err, err2)
+	}
+}
+
+// TestWitnessDiskFull: a line that the disk took only half of is not left there,
+// where it would make the witness unreadable for ever.
+func TestWitnessDiskFull(t *testing.T) {
+	disk := storetest.SmallDisk(t, 256<<10)
+	path := filepath.Join(disk, "witness.jsonl")
+	db, err := sqlite.Open(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	l, err := Open(t.Context(), db, Options{Key: testKey(), Witness: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	filler := filepath.Join(disk, "filler")
+	storetest.Fill(t, filler, 4096)
+	for n := 0; err == nil; n++ {
+		if n > 1000 {
+			t.Fatal("a full disk takes heads")
+		}
+		if err = l.Append(t.Context(), Entry{Kind: "test"}); err == nil {
+			err = l.signNow(t.Context())
+		}
+	}
+	if !errors.Is(err, syscall.ENOSPC) {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil || !bytes.HasSuffix(b, []byte("}\n")) {
+		t.Errorf("half a line is left: %q, %v", b[max(0, len(b)-50):], err)
+	}
+	until := time.Now().Add(10 * time.Second)
+	for err = nil; err == nil && time.Now().Before(until); {
+		err = l.Append(t.Context(), Entry{Kind: "test"})
+	}
+	if _, msg := writ.Public(err); writ.KindOf(err) != writ.StoreUnavailable || !strings.Contains(msg, "the disk is full") {
+		t.Errorf("without room for its witness the ledger says: %v", err)
+	}
+	without(t, disk, "filler")
+	for err != nil && time.Now().Before(until) {
+		err = l.Append(t.Context(), Entry{Kind: "test"})
+	}
+	if r, err := l.Verify(t.Context(), path, ""); err != nil || !r.OK() {
+		t.Error(r, err)
+	}
+}
+
+// TestUnsignedTail: a hash chain needs no key, so whoever holds the file can add
+// to what is not signed yet, as a crash can leave it. It is taken up, and the
+// ledger says which entries no signature held.
+func TestUnsignedTail(t *testing.T) {
+	dir := built(t)
+	behind(t, dir, func(db *sql.DB) {
+		var body string
+		var hash []byte
+		if err := db.QueryRow(`SELECT body, hash FROM ledger WHERE seq = 12`).Scan(&body, &hash); err != nil {
+			t.Fatal(err)
+		}
+		at := strings.Index(body, `"prev":"`) + len(`"prev":"`)
+		body = strings.Replace(body[:at]+hex.EncodeToString(hash)+body[at+64:], `"seq":12`, `"seq":13`, 1)
+		sum := wire.Digest(body)
+		run(t, db, `INSERT INTO ledger SELECT chain, 13, kind, call, agent, at, $1, $2 FROM ledger WHERE seq = 12`, body, sum[:])
+	})
+	l, _ := reopen(t, dir)
+	got, err := l.db.After(t.Context(), 13, 10)
+	if err != nil || len(got) != 1 || !strings.Contains(got[0].Body, `"data":{"unsigned_from":13,"unsigned_through":13}`) || got[0].Kind != "ledger.resumed" {
+		t.Errorf("after the tail: %+v, %v", got, err)
+	}
+	if r, err := l.Verify(t.Context(), witnessOf(dir), ""); err != nil || !r.OK() {
+		t.Error(r, err)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"runtime/debug"
 	"strings"
@@ -26,24 +25,31 @@ const (
 	argonTime    = 3
 	argonMemory  = 64 << 10 // KiB
 	argonThreads = 2
+	saltBytes    = 16
+	keyBytes     = 32
 )
 
 // MinPassphrase is the least number of characters.
 const MinPassphrase = 8
+
+// Bounds on what is checked, in bytes.
+const (
+	maxPassphrase = 1024
+	maxName       = 256
+)
 
 // Hash turns a passphrase into its stored form.
 func Hash(passphrase string) (string, error) {
 	if utf8.RuneCountInString(passphrase) < MinPassphrase {
 		return "", writ.Fail(writ.Invalid, fmt.Sprintf("the passphrase is too short; use at least %d characters", MinPassphrase), nil)
 	}
-	if len(passphrase) > 1024 {
-		return "", writ.Fail(writ.Invalid, "the passphrase is longer than 1024 bytes", nil)
+	if len(passphrase) > maxPassphrase {
+		return "", writ.Fail(writ.Invalid, fmt.Sprintf("the passphrase is longer than %d bytes; use a shorter one", maxPassphrase), nil)
 	}
-	salt := make([]byte, 16)
+	salt := make([]byte, saltBytes)
 	rand.Read(salt)
-	enc := base64.RawStdEncoding
-	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, argonMemory, argonTime, argonThreads,
-		enc.EncodeToString(salt), enc.EncodeToString(derive(passphrase, salt, argonTime, argonMemory, argonThreads))), nil
+	h := hash{argonTime, argonMemory, argonThreads, salt, derive(passphrase, salt, argonTime, argonMemory, argonThreads)}
+	return h.String(), nil
 }
 
 // hashing is one at a time: each guess takes 64 MiB, and many at once would let
@@ -53,38 +59,62 @@ var hashing sync.Mutex
 func derive(passphrase string, salt []byte, t, m uint32, p uint8) []byte {
 	hashing.Lock()
 	defer hashing.Unlock()
-	key := argon2.IDKey([]byte(passphrase), salt, t, m, p, 32)
+	key := argon2.IDKey([]byte(passphrase), salt, t, m, p, keyBytes)
 	debug.FreeOSMemory() // an idle daemon does not sit on what a rare check needed
 	return key
 }
 
-// matches reports whether passphrase is the one that was hashed.
-func matches(stored, passphrase string) bool {
+// hash is a stored hash, read.
+type hash struct {
+	time, memory uint32
+	threads      uint8
+	salt, key    []byte
+}
+
+// parse reads what Hash wrote, and only that: a text that says the same in
+// another way was not written here. The bounds are those of one guess that a
+// machine can bear, for hashes of later versions.
+func parse(stored string) (h hash, ok bool) {
 	parts := strings.Split(stored, "$")
-	var v int
-	var m, t uint32
-	var p uint8
-	if len(parts) != 6 || parts[1] != "argon2id" || len(passphrase) > 1024 {
-		return false
+	if len(parts) != 6 {
+		return h, false
 	}
-	if _, err := fmt.Sscanf(parts[2]+" "+parts[3], "v=%d m=%d,t=%d,p=%d", &v, &m, &t, &p); err != nil || v != argon2.Version || m > 1<<20 || t == 0 || t > 16 || p == 0 {
-		return false
+	if _, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &h.memory, &h.time, &h.threads); err != nil {
+		return h, false
 	}
 	enc := base64.RawStdEncoding
-	salt, err1 := enc.DecodeString(parts[4])
-	want, err2 := enc.DecodeString(parts[5])
-	if errors.Join(err1, err2) != nil || len(want) != 32 {
-		return false
+	var err1, err2 error
+	h.salt, err1 = enc.DecodeString(parts[4])
+	h.key, err2 = enc.DecodeString(parts[5])
+	sane := h.memory <= 256<<10 && h.time > 0 && h.time <= 16 && h.threads > 0 && len(h.salt) == saltBytes && len(h.key) == keyBytes
+	return h, err1 == nil && err2 == nil && sane && h.String() == stored
+}
+
+func (h hash) String() string {
+	enc := base64.RawStdEncoding
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, h.memory, h.time, h.threads, enc.EncodeToString(h.salt), enc.EncodeToString(h.key))
+}
+
+// matches reports whether passphrase is the one that was hashed. Whatever stored
+// is, also "", it takes as long.
+func matches(stored, passphrase string) bool {
+	h, ok := parse(stored)
+	if !ok {
+		h = hash{time: argonTime, memory: argonMemory, threads: argonThreads, salt: make([]byte, saltBytes), key: make([]byte, keyBytes)}
 	}
-	return subtle.ConstantTimeCompare(want, derive(passphrase, salt, t, m, p)) == 1
+	same := subtle.ConstantTimeCompare(h.key, derive(passphrase, h.salt, h.time, h.memory, h.threads)) == 1
+	return same && ok
 }
 
 // Checker checks passphrases and slows guessing down. Safe for concurrent use.
 type Checker struct {
 	now func() time.Time
 
-	mu    sync.Mutex
-	tries map[string]tries
+	// mu is held through a check, so that guesses made at once count one by one.
+	// They could not be checked at once anyway: see hashing.
+	mu      sync.Mutex
+	known   map[string]tries // of people there are
+	unknown map[string]tries // of names that nobody has
 }
 
 type tries struct {
@@ -97,38 +127,43 @@ func NewChecker(now func() time.Time) *Checker {
 	if now == nil {
 		now = time.Now
 	}
-	return &Checker{now: now, tries: map[string]tries{}}
+	return &Checker{now: now, known: map[string]tries{}, unknown: map[string]tries{}}
 }
 
 // freeTries is how many wrong passphrases cost no waiting.
 const freeTries = 5
 
+// maxUnknown bounds how many names that nobody has are remembered. They are only
+// so that such a name is answered like any other.
+const maxUnknown = 1000
+
 // Check returns nil when passphrase is name's. stored is "" for somebody who does
 // not exist, which takes as long and says the same.
 func (c *Checker) Check(name, stored, passphrase string) error {
-	c.mu.Lock()
-	wait := c.tries[name].until.Sub(c.now())
-	c.mu.Unlock()
-	if wait > 0 {
-		return writ.Fail(writ.Unauthenticated, fmt.Sprintf("too many wrong passphrases; try again in %s", wait.Round(time.Second)), nil)
-	}
-	ok := matches(stored, passphrase)
-	if stored == "" {
-		derive(passphrase, make([]byte, 16), argonTime, argonMemory, argonThreads)
+	if len(passphrase) > maxPassphrase || len(name) > maxName {
+		return writ.Fail(writ.Unauthenticated, "wrong name or passphrase", nil)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if ok {
-		delete(c.tries, name)
+	of := c.known
+	if stored == "" {
+		of = c.unknown
+	}
+	t := of[name]
+	if wait := t.until.Sub(c.now()); wait > 0 {
+		return writ.Fail(writ.Unauthenticated, fmt.Sprintf("too many wrong passphrases; try again in %s", max(time.Second, wait.Round(time.Second))), nil)
+	}
+	if matches(stored, passphrase) {
+		delete(of, name)
 		return nil
 	}
-	t := c.tries[name]
 	if t.failed++; t.failed >= freeTries {
 		t.until = c.now().Add(time.Second << min(t.failed-freeTries, 9))
 	}
-	if len(c.tries) < 1000 || c.tries[name].failed > 0 {
-		c.tries[name] = t
+	if len(c.unknown) >= maxUnknown {
+		clear(c.unknown) // never of people: flooding with names must not free a guesser
 	}
+	of[name] = t
 	return writ.Fail(writ.Unauthenticated, "wrong name or passphrase", nil)
 }
 

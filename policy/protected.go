@@ -29,26 +29,30 @@ var secretNames = []string{
 // Names compare as a case-insensitive, normalising filesystem would, so that
 // .GIT and a .git with a zero-width character inside do not pass.
 func WriteProtected(p string) string {
-	parts := foldPath(p)
-	for i, part := range parts {
+	inGit := false
+	for part := range strings.SplitSeq(p, "/") {
+		part = fold(part)
+		if part == "" {
+			continue
+		}
 		if slices.Contains(protectedNames, part) {
 			return part
 		}
-		if part == ".git" {
-			if i+1 == len(parts) {
-				return ".git"
-			}
-			if slices.Contains(protectedGit, parts[i+1]) {
-				return ".git/" + parts[i+1]
-			}
+		if inGit && slices.Contains(protectedGit, part) {
+			return ".git/" + part
 		}
+		inGit = part == ".git"
+	}
+	if inGit { // .git itself: a file of that name points git elsewhere
+		return ".git"
 	}
 	return Secret(p)
 }
 
 // Secret returns the name on the path that marks it as a secret, or "".
 func Secret(p string) string {
-	for _, part := range foldPath(p) {
+	for part := range strings.SplitSeq(p, "/") {
+		part = fold(part)
 		if slices.Contains(secretNames, part) || secretEnv(part) || secretKey(part) {
 			return part
 		}
@@ -69,16 +73,27 @@ func secretKey(name string) bool {
 	return false
 }
 
-// foldPath gives the names on a path as the most obliging filesystem compares
-// them: ext4 and APFS ignore case and what cannot be seen, NTFS and FAT dots and
-// spaces at the end, streams after a colon, and take GIT~1 for .git.
-func foldPath(p string) []string {
-	parts := strings.Split(p, "/")
-	for i, part := range parts {
-		part, _, _ = strings.Cut(strings.Map(visible, part), ":")
-		parts[i] = longName(strings.TrimRight(strings.Map(foldRune, ligatures.Replace(part)), ". "))
+// fold gives a name as the most obliging filesystem compares it: ext4 and APFS
+// ignore case and what cannot be seen, NTFS and FAT dots and spaces at the end,
+// streams after a colon, and take GIT~1 for .git.
+func fold(name string) string {
+	if unfolded(name) {
+		return name
 	}
-	return slices.DeleteFunc(parts, func(s string) bool { return s == "" })
+	name, _, _ = strings.Cut(strings.Map(visible, name), ":")
+	return longName(strings.TrimRight(strings.Map(foldRune, ligatures.Replace(name)), ". "))
+}
+
+// unfolded reports whether folding leaves a name as it is; nearly all names are, and
+// this runs on every call.
+func unfolded(name string) bool {
+	for i := range len(name) {
+		c := name[i]
+		if c >= utf8.RuneSelf || 'A' <= c && c <= 'Z' || c == ':' || c == '~' {
+			return false
+		}
+	}
+	return !strings.HasSuffix(name, ".") && !strings.HasSuffix(name, " ")
 }
 
 // visible drops characters that some filesystems ignore when they compare names.

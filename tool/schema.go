@@ -10,7 +10,6 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/writ-run/writ"
-	"github.com/writ-run/writ/spell"
 	"github.com/writ-run/writ/wire"
 )
 
@@ -57,9 +56,9 @@ func (t *Tool) Args(raw []byte) (string, map[string]any, error) {
 	if err := json.Unmarshal([]byte(canonical), &v); err != nil {
 		return "", nil, writ.Fail(writ.Invalid, "the arguments are not JSON", err)
 	}
-	if decoded := decodeStrings(t.schema.raw, v); decoded {
+	if decodeStrings(t.schema.raw, v) {
 		if canonical, err = wire.Marshal(v); err != nil {
-			return "", nil, writ.Fail(writ.Invalid, "the arguments are not JSON", err)
+			return "", nil, err
 		}
 	}
 	if err := t.schema.check(t.Name, v); err != nil {
@@ -68,32 +67,47 @@ func (t *Tool) Args(raw []byte) (string, map[string]any, error) {
 	return canonical, v, nil
 }
 
-// decodeStrings replaces a string by the JSON it holds where the schema says the
-// value is of a type and not a string: models write "5" for 5. It reports
-// whether anything changed.
-func decodeStrings(schema map[string]any, v map[string]any) bool {
-	props, _ := schema["properties"].(map[string]any)
+// decodeStrings replaces strings inside v, at any depth, by the JSON they hold
+// where the schema says that the value is of a type and not a string: models
+// write "5" for 5. It reports whether anything changed.
+func decodeStrings(schema map[string]any, v any) bool {
 	changed := false
-	for name, value := range v {
-		sub, _ := props[name].(map[string]any)
-		switch value := value.(type) {
-		case map[string]any:
-			changed = decodeStrings(sub, value) || changed
-		case string:
-			if !excludesString(sub) {
-				continue
-			}
-			canonical, err := wire.Canonical([]byte(value))
-			if err != nil {
-				continue // the schema check says what is wrong
-			}
-			var inner any
-			if json.Unmarshal([]byte(canonical), &inner) == nil {
-				v[name], changed = inner, true
-			}
+	switch v := v.(type) {
+	case []any:
+		items, _ := schema["items"].(map[string]any)
+		for i, e := range v {
+			value, replaced := decodeString(items, e)
+			v[i] = value
+			changed = decodeStrings(items, value) || replaced || changed
+		}
+	case map[string]any:
+		props, _ := schema["properties"].(map[string]any)
+		for name, e := range v {
+			sub, _ := props[name].(map[string]any)
+			value, replaced := decodeString(sub, e)
+			v[name] = value
+			changed = decodeStrings(sub, value) || replaced || changed
 		}
 	}
 	return changed
+}
+
+// decodeString leaves alone what does not decode to a type the schema takes; the
+// check says what is wrong with it.
+func decodeString(schema map[string]any, v any) (any, bool) {
+	text, ok := v.(string)
+	if !ok || !excludesString(schema) {
+		return v, false
+	}
+	canonical, err := wire.Canonical([]byte(text))
+	if err != nil {
+		return v, false
+	}
+	var inner any
+	if json.Unmarshal([]byte(canonical), &inner) != nil || typeOf(inner) == "string" || inner == nil && typeFault(schema, nil) != "" {
+		return v, false
+	}
+	return inner, true
 }
 
 func excludesString(sub map[string]any) bool {
@@ -106,50 +120,28 @@ func excludesString(sub map[string]any) bool {
 	return false
 }
 
+// check holds the arguments against the schema: the validator judges, and fault
+// says what is wrong.
 func (s *schema) check(tool string, v map[string]any) error {
-	props, _ := s.raw["properties"].(map[string]any)
-	known := make([]string, 0, len(props))
-	for name := range props {
-		known = append(known, name)
+	err := s.resolved.Validate(v)
+	if err == nil {
+		return nil
 	}
-	slices.Sort(known)
-	for _, name := range sortedKeys(v) {
-		if _, ok := props[name]; !ok && s.raw["additionalProperties"] == false {
-			return writ.Fail(writ.Invalid, fmt.Sprintf("%s: unknown argument %q%s", tool, name, spell.Hint(name, known)), nil)
+	why := fault(s.raw, v, "")
+	if why == "" {
+		why = "the arguments do not fit the tool's schema"
+		_, trail, _ := strings.Cut(err.Error(), "validating /properties/")
+		if name, _, _ := strings.Cut(trail, ": "); s.has(name) {
+			why = fmt.Sprintf("argument %q does not fit the tool's schema", name)
 		}
 	}
-	required, _ := s.raw["required"].([]any)
-	for _, r := range required {
-		if _, ok := v[fmt.Sprint(r)]; !ok {
-			return writ.Fail(writ.Invalid, fmt.Sprintf("%s: argument %q is missing; it takes %s", tool, r, strings.Join(known, ", ")), nil)
-		}
-	}
-	if err := s.resolved.Validate(v); err != nil {
-		return writ.Fail(writ.Invalid, fmt.Sprintf("%s: %s", tool, schemaMessage(err)), nil)
-	}
-	return nil
+	return writ.Fail(writ.Invalid, tool+": "+why, nil)
 }
 
-// schemaMessage turns the validator's trail into one sentence about one argument.
-func schemaMessage(err error) string {
-	msg := strings.TrimPrefix(err.Error(), "validating root: ")
-	var where []string
-	for {
-		rest, ok := strings.CutPrefix(msg, "validating ")
-		if !ok {
-			break
-		}
-		at, tail, found := strings.Cut(rest, ": ")
-		if !found {
-			break
-		}
-		where = append(where, strings.TrimPrefix(at, "/properties/"))
-		msg = tail
-	}
-	if len(where) == 0 {
-		return msg
-	}
-	return fmt.Sprintf("argument %q: %s", strings.Join(where, "."), msg)
+func (s *schema) has(name string) bool {
+	props, _ := s.raw["properties"].(map[string]any)
+	_, ok := props[name]
+	return ok
 }
 
 func sortedKeys(m map[string]any) []string {

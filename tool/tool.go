@@ -130,9 +130,5 @@ func (c *Catalog) All() []*Tool { return c.sorted }
 // Missing is the error for a name that is not there. It suggests only names in
 // visible: a caller must not learn of tools it may not use.
 func Missing(name string, visible []string) error {
-	shown := name
-	if len(shown) > 64 {
-		shown = shown[:64] + "…"
-	}
-	return writ.Fail(writ.NotFound, fmt.Sprintf("there is no tool %q%s", shown, spell.Hint(name, visible)), nil)
+	return writ.Fail(writ.NotFound, fmt.Sprintf("there is no tool %q%s", short(name), spell.Hint(name, visible)), nil)
 }

@@ -286,6 +286,11 @@ func TestFullDisk(t *testing.T) {
 						taken++
 					}
 				}
+				if round%2 == 1 { // let the signer meet it too
+					if _, err := l.Verify(t.Context(), witness, ""); err != nil && !strings.Contains(err.Error(), "full") && !errors.Is(err, syscall.ENOSPC) {
+						t.Errorf("verifying on a full disk: %v", err)
+					}
+				}
 				for range 50 { // it stays refused, and stays itself
 					if err == nil {
 						t.Fatal("a full disk takes entries")

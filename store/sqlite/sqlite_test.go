@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/writ-run/writ/ledger"
+	"github.com/writ-run/writ/store"
 	"github.com/writ-run/writ/store/sqlite"
 	"github.com/writ-run/writ/store/storetest"
 )
@@ -21,10 +23,23 @@ func raw(t *testing.T, dir string) *sql.DB {
 	return db
 }
 
+func writer(t *testing.T, db *store.DB) func(func(*store.Tx) error) error {
+	t.Helper()
+	l := openLedger(t, db, filepath.Join(t.TempDir(), "witness.jsonl"))
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return func(change func(*store.Tx) error) error {
+		return l.Write(t.Context(), func(tx *store.Tx) (ledger.Entry, error) { return ledger.Entry{Kind: "test"}, change(tx) })
+	}
+}
+
 const replaceApproval = ` INTO approvals (id, digest, subject, agent, tool, state, requested_at, expires_at, decided_at, decided_by, reason, sealed) `
 
 func TestConformance(t *testing.T) {
-	storetest.Run(t, storetest.Engine{Open: sqlite.Open, Raw: raw, Attacks: []storetest.Attack{
+	storetest.Run(t, storetest.Engine{Open: sqlite.Open, Raw: raw, Writer: writer, Attacks: []storetest.Attack{
 		// REPLACE removes the row in its way without firing DELETE triggers, unless
 		// the connection turned recursive_triggers on. Nobody else's connection did.
 		{Name: "replace an entry", SQL: `INSERT OR REPLACE INTO ledger SELECT chain, seq, kind, call, agent, at, '{"forged":1}', hash FROM ledger WHERE seq = 2`},

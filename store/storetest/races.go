@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/writ-run/writ/ledger"
 	"github.com/writ-run/writ/store"
 )
 
@@ -51,7 +50,7 @@ func (e Engine) testRaces(t *testing.T) {
 			if race.from == "approved" && !try(t, db, approve.f) {
 				t.Fatal("not approved")
 			}
-			wins := contend(t, recorded(t, db), race.a, race.b)
+			wins := contend(t, e.Writer(t, db), race.a, race.b)
 			end := state(t, db, "r")
 			if !race.after[end] {
 				t.Errorf("ended %s", end)
@@ -78,7 +77,7 @@ func (e Engine) testRaces(t *testing.T) {
 var errLost = errors.New("lost")
 
 // contend sets 64 callers off at once, and counts who was told that they won.
-func contend(t *testing.T, l *ledger.Ledger, a, b contender) map[string]int64 {
+func contend(t *testing.T, write func(func(*store.Tx) error) error, a, b contender) map[string]int64 {
 	t.Helper()
 	var wins [2]atomic.Int64
 	var wg sync.WaitGroup
@@ -87,12 +86,12 @@ func contend(t *testing.T, l *ledger.Ledger, a, b contender) map[string]int64 {
 		c := []contender{a, b}[i%2]
 		wg.Go(func() {
 			<-start
-			err := l.Write(t.Context(), func(tx *store.Tx) (ledger.Entry, error) {
+			err := write(func(tx *store.Tx) error {
 				ok, err := c.f(tx)
 				if err == nil && !ok {
 					err = errLost
 				}
-				return ledger.Entry{Kind: c.name}, err
+				return err
 			})
 			switch {
 			case err == nil:
@@ -117,19 +116,19 @@ func (e Engine) testLimit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			db := e.open(t, t.TempDir())
-			l := recorded(t, db)
+			write := e.Writer(t, db)
 			var wg sync.WaitGroup
 			var added atomic.Int64
 			for i := range 64 {
 				wg.Go(func() {
 					a := asked(fmt.Sprint("r", i))
 					a.Subject = subject(i)
-					err := l.Write(t.Context(), func(tx *store.Tx) (ledger.Entry, error) {
+					err := write(func(tx *store.Tx) error {
 						ok, err := tx.AddApproval(a, 20)
 						if err == nil && !ok {
 							err = errLost
 						}
-						return ledger.Entry{Kind: "asked"}, err
+						return err
 					})
 					if err == nil {
 						added.Add(1)

@@ -15,12 +15,10 @@ import (
 	"database/sql"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/writ-run/writ"
-	"github.com/writ-run/writ/ledger"
 	"github.com/writ-run/writ/store"
 )
 
@@ -31,6 +29,9 @@ type Engine struct {
 	// Raw is another program's connection to the same database, with none of our
 	// settings.
 	Raw func(t *testing.T, dir string) *sql.DB
+	// Writer lets many callers change the store at once, as package ledger does:
+	// each change as a whole or, when it returns an error, not at all.
+	Writer func(t *testing.T, db *store.DB) func(change func(*store.Tx) error) error
 	// Attacks are statements in the engine's own dialect that must change nothing
 	// in the scene that the suite sets: see scene.
 	Attacks []Attack
@@ -237,19 +238,4 @@ func content(t *testing.T, raw *sql.DB) string {
 		}
 	}
 	return out.String()
-}
-
-// recorded opens a ledger on the store, as races need one writer for many callers.
-func recorded(t *testing.T, db *store.DB) *ledger.Ledger {
-	t.Helper()
-	l, err := ledger.Open(t.Context(), db, ledger.Options{Key: ed25519.NewKeyFromSeed(make([]byte, 32)), Witness: filepath.Join(t.TempDir(), "witness.jsonl")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return l
 }

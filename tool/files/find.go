@@ -22,6 +22,7 @@ const (
 	matchLimit = 1000
 	lineLimit  = 500
 	visitLimit = 200_000 // entries looked at by one call
+	maxDepth   = 128
 )
 
 type listArgs struct {
