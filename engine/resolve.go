@@ -31,7 +31,7 @@ func targets(found []policy.Candidate, dir, home string) []writ.Target {
 		var err error
 		switch {
 		case c.Kind == writ.TargetPath:
-			t.Path, err = resolvePath(c.Value, dir, home)
+			t.Path, err = resolvePath(c, dir, home)
 		case c.URL:
 			t.Host, err = endpoint(host.ParseURL(c.Value))
 		default:
@@ -52,10 +52,18 @@ func endpoint(e host.Endpoint, err error) (string, error) {
 	return e.String(), nil
 }
 
-func resolvePath(value, dir, home string) (string, error) {
-	p, err := policy.FilePath(value, dir, home)
+func resolvePath(c policy.Candidate, dir, home string) (string, error) {
+	p, err := policy.FilePath(c.Value, dir, home)
 	if err != nil {
 		return "", err
+	}
+	// Deleting a symlink must not delete what it points at.
+	if parent, name := filepath.Split(p); c.Link && name != "" && name != "." && name != ".." {
+		at, err := follow(parent, os.Lstat, os.Readlink)
+		if err != nil {
+			return "", err
+		}
+		return filepath.Join(at, name), nil
 	}
 	return follow(p, os.Lstat, os.Readlink)
 }

@@ -258,6 +258,20 @@ func TestTargets(t *testing.T) {
 	}
 }
 
+// Where the argument means the name itself, only the way to it is followed.
+func TestTargetsOfLinks(t *testing.T) {
+	root := tree(t, "d/", "d/f", "l -> d", "lf -> d/f", "dangling -> none")
+	for value, want := range map[string]string{
+		"lf": "lf", "dangling": "dangling", "l": "l", "l/f": "d/f", "./lf": "lf", "d/../lf": "lf", "d/f": "d/f",
+		"l/": "d", "l/.": "d", "l/..": "", "new": "new", "d/f/x": "-", "d/new/../x": "-",
+	} {
+		got := targets([]policy.Candidate{{Pointer: "/p", Value: value, Link: true}}, root, "")[0]
+		if want == "-" && got.Problem == "" || want != "-" && got.Path != filepath.Join(root, want) {
+			t.Errorf("%s: %+v", value, got)
+		}
+	}
+}
+
 // Each target costs look-ups and is held against every rule; a call that names
 // too many is denied, not cut short.
 func TestTargetsAreBounded(t *testing.T) {

@@ -68,7 +68,7 @@ func (l *Ledger) sign() {
 		case <-l.quit:
 			return
 		}
-		err := l.signHead(func(c *change) { l.queue <- c })
+		err := l.signHead()
 		if asked != nil {
 			asked <- err
 		}
@@ -90,7 +90,7 @@ func (l *Ledger) sign() {
 // signNow has everything that is durable now signed before it returns. On a
 // ledger that is closed, Close has done it.
 func (l *Ledger) signNow(ctx context.Context) error {
-	done := newDone()
+	done := make(chan error, 1)
 	select {
 	case l.ask <- done:
 		return <-done
@@ -118,40 +118,44 @@ func reason(err error) string {
 // signHead signs the last durable entry, keeps the head beside the ledger and
 // copies it to the witness. The witness comes last, so that it is never ahead of
 // a store that crashed.
-func (l *Ledger) signHead(submit func(*change)) error {
+func (l *Ledger) signHead() error {
 	l.mu.Lock()
 	seq, hash, signed := l.seq, l.last, l.signed
 	l.mu.Unlock()
 	if seq == signed {
 		return nil
 	}
-	body, err := wire.AppendObject(nil, wire.Str("at", l.Now()), wire.Str("chain", l.chain), wire.Str("hash", hash.String()),
-		wire.Str("key", hex.EncodeToString(l.Key())), wire.Int("seq", seq))
-	if err != nil {
-		return err
-	}
-	h := store.Head{Chain: l.chain, Seq: seq, Body: string(body), Signature: ed25519.Sign(l.key, body)}
-	if l.kept < seq { // a head that was kept but not witnessed is not kept twice
-		c := &change{done: newDone(), make: func(tx *store.Tx) (Entry, error) { return Entry{}, tx.SetHead(h) }}
-		submit(c)
-		if err := <-c.done; err != nil {
+	if l.kept < seq {
+		h, err := l.head(seq, hash)
+		if err != nil {
 			return err
 		}
-		l.kept = seq
+		if err := l.group.do(func(tx *store.Tx) (Entry, error) { return Entry{}, tx.SetHead(h) }); err != nil {
+			return err
+		}
+		l.kept, l.unseen = seq, append(l.unseen, h)
 	}
-	cut, err := l.witness.add(h)
+	cut, err := l.witness.add(l.unseen...)
 	if err != nil {
 		return err
 	}
+	l.unseen = nil
 	l.mu.Lock()
 	l.signed, l.broken = seq, nil
 	l.mu.Unlock()
-	if cut {
-		c := &change{done: newDone(), make: func(*store.Tx) (Entry, error) { return witnessCut, nil }}
-		submit(c)
-		return <-c.done
+	if !cut {
+		return nil
 	}
-	return nil
+	if err := l.group.do(func(*store.Tx) (Entry, error) { return witnessCut, nil }); err != nil {
+		return err
+	}
+	return l.signHead()
+}
+
+func (l *Ledger) head(seq int64, hash writ.Digest) (store.Head, error) {
+	body, err := wire.AppendObject(nil, wire.Str("at", l.Now()), wire.Str("chain", l.chain), wire.Str("hash", hash.String()),
+		wire.Str("key", hex.EncodeToString(l.Key())), wire.Int("seq", seq))
+	return store.Head{Chain: l.chain, Seq: seq, Body: string(body), Signature: ed25519.Sign(l.key, body)}, err
 }
 
 // witnessCut says that the witness no longer held what had been written to it.
@@ -190,13 +194,25 @@ func (l *Ledger) resume(ctx context.Context) ([]Entry, error) {
 	if err := l.witness.ready(); err != nil {
 		return nil, err
 	}
-	if len(heads) > 0 && seen.Seq < signed.Seq { // a crash came between keeping the head and witnessing it
-		if _, err := l.witness.add(heads[len(heads)-1]); err != nil {
+	// A crash can come between keeping a head and witnessing it; more than one that
+	// is missing, or all of them, is rare enough to be said.
+	var missing []store.Head
+	for i, h := range heads {
+		if h.Seq <= seen.Seq || !ok && i < len(heads)-1 {
+			continue
+		}
+		if _, err := signedOf(h).check(l.Key()); err != nil {
+			return nil, fmt.Errorf("head %d: %w", h.Seq, err)
+		}
+		missing = append(missing, h)
+	}
+	if len(missing) > 0 {
+		if _, err := l.witness.add(missing...); err != nil {
 			return nil, err
 		}
-		if !ok {
-			notes = append(notes, witnessCut)
-		}
+	}
+	if len(missing) > 1 || len(missing) == 1 && !ok {
+		notes = append(notes, witnessCut)
 	}
 	l.signed, l.kept = signed.Seq, signed.Seq
 	if l.signed < l.seq {
@@ -289,26 +305,30 @@ func (w *witness) open() (*os.File, int64, error) {
 	return f, whole, nil
 }
 
-// add writes a head at the end, durably. It reports whether what was written
-// earlier is gone.
-func (w *witness) add(h store.Head) (cut bool, err error) {
-	line, err := json.Marshal(signedOf(h))
-	if err != nil {
-		return false, err
+// add writes heads at the end, durably, all or none. It reports whether what was
+// written earlier is gone.
+func (w *witness) add(heads ...store.Head) (cut bool, err error) {
+	var lines []byte
+	for _, h := range heads {
+		line, err := json.Marshal(signedOf(h))
+		if err != nil {
+			return false, err
+		}
+		lines = append(append(lines, line...), '\n')
 	}
 	f, whole, err := w.open()
 	if err != nil {
 		return false, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if _, err := f.Write(append(line, '\n')); err != nil {
+	if _, err := f.Write(lines); err != nil {
 		return false, errors.Join(err, f.Truncate(whole))
 	}
 	if err := f.Sync(); err != nil {
 		return false, err
 	}
 	cut = whole < w.size
-	w.size = whole + int64(len(line)) + 1
+	w.size = whole + int64(len(lines))
 	return cut, nil
 }
 

@@ -44,15 +44,15 @@ type Ledger struct {
 	now   func() time.Time
 	chain string
 
-	queue   chan *change
-	senders sync.WaitGroup // callers between being let in and being in the queue
-	writer  sync.WaitGroup
+	group   group
+	callers sync.WaitGroup    // those inside Write
 	grown   chan struct{}     // told when there is something to sign
 	ask     chan chan<- error // asks the signer to sign now
 	quit    chan struct{}     // ends the signer
 	signer  sync.WaitGroup
 	closing sync.WaitGroup // Close, from ending the signer to the last head
-	kept    int64          // seq of the last head in the store; the signer's alone
+	kept    int64          // seq of the last head in the store; this and the next two are the signer's alone
+	unseen  []store.Head   // heads in the store that the witness has not got yet
 	witness witness
 
 	mu     sync.Mutex
@@ -62,15 +62,6 @@ type Ledger struct {
 	signed int64       // seq of the last signed head
 	broken error       // why nothing may be written now
 }
-
-// change is one caller's part of a commit.
-type change struct {
-	make func(*store.Tx) (Entry, error)
-	done chan error
-}
-
-// batchLimit bounds how many callers share one commit.
-const batchLimit = 512
 
 // signEvery is how long a head waits for more entries before it is signed.
 const signEvery = 100 * time.Millisecond
@@ -85,9 +76,10 @@ func Open(ctx context.Context, db *store.DB, o Options) (*Ledger, error) {
 		return nil, errors.New("open the ledger: there is no signing key")
 	}
 	l := &Ledger{
-		db: db, key: o.Key, now: o.Now, witness: witness{path: o.Witness}, queue: make(chan *change, batchLimit),
+		db: db, key: o.Key, now: o.Now, witness: witness{path: o.Witness},
 		grown: make(chan struct{}, 1), ask: make(chan chan<- error), quit: make(chan struct{}),
 	}
+	l.group.commit = l.commit
 	if l.now == nil {
 		l.now = time.Now
 	}
@@ -99,7 +91,6 @@ func Open(ctx context.Context, db *store.DB, o Options) (*Ledger, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the ledger: %w", err)
 	}
-	l.writer.Go(l.write)
 	l.signer.Go(l.sign)
 	l.poke()
 	for _, e := range notes {
@@ -121,11 +112,11 @@ func (l *Ledger) Write(ctx context.Context, make func(*store.Tx) (Entry, error))
 	if err := ctx.Err(); err != nil {
 		return writ.Fail(writ.StoreUnavailable, "the caller gave up before it was recorded", err)
 	}
-	c := &change{make: make, done: newDone()}
-	if err := l.submit(c); err != nil {
+	if err := l.enter(); err != nil {
 		return err
 	}
-	return <-c.done
+	defer l.callers.Done()
+	return l.group.do(make)
 }
 
 // Append writes an entry that changes nothing else.
@@ -133,58 +124,32 @@ func (l *Ledger) Append(ctx context.Context, e Entry) error {
 	return l.Write(ctx, func(*store.Tx) (Entry, error) { return e, nil })
 }
 
-func newDone() chan error { return make(chan error, 1) }
-
-func (l *Ledger) submit(c *change) error {
+// enter lets a caller in, unless nothing may be written now.
+func (l *Ledger) enter() error {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.broken != nil {
-		defer l.mu.Unlock()
 		return l.broken
 	}
 	if l.closed {
-		defer l.mu.Unlock()
 		return writ.Fail(writ.StoreUnavailable, "the ledger is closed, so nothing runs", nil)
 	}
-	l.senders.Add(1)
-	l.mu.Unlock()
-	l.queue <- c
-	l.senders.Done()
+	l.callers.Add(1)
 	return nil
-}
-
-// write is the one writer: whatever has queued up since the last commit goes
-// into the next.
-func (l *Ledger) write() {
-	batch := make([]*change, 0, batchLimit)
-	for c := range l.queue {
-		batch = append(batch[:0], c)
-		for more := true; more && len(batch) < batchLimit; {
-			select {
-			case c, open := <-l.queue:
-				if more = open; open {
-					batch = append(batch, c)
-				}
-			default:
-				more = false
-			}
-		}
-		l.commit(batch)
-	}
 }
 
 // commit runs the changes in one transaction. A change that refuses is dropped
 // alone; a store that fails drops them all.
 func (l *Ledger) commit(batch []*change) {
-	refused := make([]error, len(batch))
 	seq, last := l.seq, l.last
 	err := l.transact(func(tx *store.Tx) error {
-		for i, c := range batch {
+		for _, c := range batch {
 			e, err := c.make(tx)
 			if writ.KindOf(err) == writ.StoreUnavailable {
 				return err
 			}
 			if err != nil || e.Kind == "" {
-				refused[i] = err
+				c.err = err
 				continue
 			}
 			row, err := l.seal(e, seq+1, last)
@@ -205,11 +170,9 @@ func (l *Ledger) commit(batch []*change) {
 		l.mu.Unlock()
 		l.poke()
 	}
-	for i, c := range batch {
-		if err != nil {
-			c.done <- err
-		} else {
-			c.done <- refused[i]
+	if err != nil {
+		for _, c := range batch {
+			c.err = err
 		}
 	}
 }
@@ -277,8 +240,6 @@ func (l *Ledger) Close() error {
 	defer l.closing.Done()
 	close(l.quit)
 	l.signer.Wait()
-	l.senders.Wait()
-	close(l.queue)
-	l.writer.Wait()
-	return l.signHead(func(c *change) { l.commit([]*change{c}) })
+	l.callers.Wait()
+	return l.signHead()
 }

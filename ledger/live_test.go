@@ -66,7 +66,7 @@ func write(dir string) error {
 func TestKill(t *testing.T) {
 	rounds := 10
 	if os.Getenv("WRIT_SOAK") != "" {
-		rounds = 500
+		rounds = 100
 	}
 	dir := t.TempDir()
 	var acknowledged []string

@@ -21,11 +21,12 @@ type Shape struct {
 
 type mark struct {
 	path, host, url, text bool
+	link                  bool // of a path: the last element itself, were it a symlink
 	side                  writ.Side
 }
 
-// ShapeOf reads the annotations x-writ-path, x-writ-host, x-writ-url and
-// x-writ-text out of a JSON Schema. Schemas are small and ours to bound: one
+// ShapeOf reads the annotations x-writ-path, x-writ-link, x-writ-host, x-writ-url
+// and x-writ-text out of a JSON Schema. Schemas are small and ours to bound: one
 // nested deeper than the arguments may be is refused.
 func ShapeOf(schema any) (*Shape, error) { return shapeOf(schema, 0) }
 
@@ -100,6 +101,8 @@ func markOf(m map[string]any) (mark, error) {
 			k.path, k.side = true, writ.SideRead
 		case key == "x-writ-path" && v == "write":
 			k.path, k.side = true, writ.SideWrite
+		case key == "x-writ-link" && v == true:
+			k.link = true
 		case key == "x-writ-host" && v == true:
 			k.host = true
 		case key == "x-writ-url" && v == true:
@@ -107,11 +110,14 @@ func markOf(m map[string]any) (mark, error) {
 		case key == "x-writ-text" && v == true:
 			k.text = true
 		default:
-			return k, fmt.Errorf("unknown annotation %s: %v; there are x-writ-path: read|write, x-writ-host, x-writ-url and x-writ-text: true", key, v)
+			return k, fmt.Errorf("unknown annotation %s: %v; there are x-writ-path: read|write, x-writ-link, x-writ-host, x-writ-url and x-writ-text: true", key, v)
 		}
 	}
 	if k.text && (k.path || k.host || k.url) {
 		return k, fmt.Errorf("x-writ-text excludes the other annotations")
+	}
+	if k.link && !k.path {
+		return k, fmt.Errorf("x-writ-link goes with x-writ-path")
 	}
 	if k.path && (k.host || k.url) || k.host && k.url {
 		return k, fmt.Errorf("an argument is a path, a host or a URL, not both")
@@ -127,6 +133,7 @@ type Candidate struct {
 	Side     writ.Side
 	URL      bool // Value is a URL whose host counts
 	Relative bool // an annotated path may be relative to the call's directory
+	Link     bool // a symlink as the last element is meant itself, not what it points at
 }
 
 // Candidates finds, at any depth, every annotated path, host and URL, and every
@@ -170,7 +177,7 @@ func (s *Shape) look(at, v string, found *[]Candidate) {
 	switch {
 	case m.text:
 	case m.path:
-		*found = append(*found, Candidate{Pointer: at, Value: v, Side: m.side, Relative: true})
+		*found = append(*found, Candidate{Pointer: at, Value: v, Side: m.side, Relative: true, Link: m.link})
 	case m.host, m.url:
 		*found = append(*found, Candidate{Pointer: at, Value: v, Kind: writ.TargetHost, URL: m.url})
 	case looksLikePath(v):

@@ -44,6 +44,7 @@ func TestCandidates(t *testing.T) {
 		{"annotated write", write, `{"p":"x"}`, []Candidate{{Pointer: "/p", Value: "x", Side: writ.SideWrite, Relative: true}}},
 		{"annotated, empty", read, `{"p":""}`, []Candidate{{Pointer: "/p", Side: writ.SideRead, Relative: true}}},
 		{"annotated, NUL", read, `{"p":"a\u0000b"}`, []Candidate{{Pointer: "/p", Value: "a\x00b", Side: writ.SideRead, Relative: true}}},
+		{"annotated link", `{"properties":{"p":{"x-writ-path":"write","x-writ-link":true}}}`, `{"p":"x"}`, []Candidate{{Pointer: "/p", Value: "x", Side: writ.SideWrite, Relative: true, Link: true}}},
 		{"annotated host", `{"properties":{"h":{"x-writ-host":true}}}`, `{"h":"a.b"}`, []Candidate{{Pointer: "/h", Value: "a.b", Kind: writ.TargetHost}}},
 		{"annotated url", `{"properties":{"u":{"x-writ-url":true}}}`, `{"u":"http://a"}`, []Candidate{{Pointer: "/u", Value: "http://a", Kind: writ.TargetHost, URL: true}}},
 
@@ -96,6 +97,8 @@ func TestShapeRefuses(t *testing.T) {
 		`{"properties":{"p":{"x-writ-path":"reed"}}}`:                                      "unknown annotation",
 		`{"properties":{"p":{"x-writ-path":true}}}`:                                        "unknown annotation",
 		`{"properties":{"p":{"x-writ-paht":"read"}}}`:                                      "unknown annotation",
+		`{"properties":{"p":{"x-writ-link":true}}}`:                                        "goes with",
+		`{"properties":{"p":{"x-writ-link":false,"x-writ-path":"read"}}}`:                  "unknown annotation",
 		`{"properties":{"p":{"x-writ-text":"yes"}}}`:                                       "unknown annotation",
 		`{"properties":{"p":{"x-writ-text":false}}}`:                                       "unknown annotation",
 		`{"properties":{"p":{"x-writ-text":true,"x-writ-path":"read"}}}`:                   "excludes",

@@ -20,7 +20,6 @@ func TestNearest(t *testing.T) {
 		{"gut", "git"},               //
 		{"gtx", ""},                  // two of three
 		{"opne", "open"},             //
-		{"oepn ", ""},                //
 		{"code;write", "code:write"}, //
 		{"workspaceonly", "workspace_only"},
 		{"al", "all"},

@@ -118,7 +118,7 @@ func TestArgsRefuses(t *testing.T) {
 		`{"name":"ab","list":"[1"}`:                      `t: argument "list": want an array, not a string`,
 		`{"name":"ab","list":5}`:                         `t: argument "list": want an array, not a number`,
 		`{"name":"ab","flags":[{"on":true},{"on":"x"}]}`: `t: argument "flags[1].on": want a boolean, not a string`,
-		`{"name":"ab","flags":[{"onn":true}]}`:            `t: unknown argument "flags[0].onn"; did you mean on?`,
+		`{"name":"ab","flags":[{"onn":true}]}`:           `t: unknown argument "flags[0].onn"; did you mean on?`,
 		`{"name":"ab","flags":[{}]}`:                     `t: argument "flags[0].on" is missing; it takes at, on`,
 		`{"name":"ab","flags":["x"]}`:                    `t: argument "flags[0]": want an object, not a string`,
 		`{"name":"ab","options":{}}`:                     `t: argument "options.depth" is missing; it takes depth, label`,

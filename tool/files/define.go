@@ -72,8 +72,8 @@ var definitions = []definition{
 	define("read_file", "Read a file", "Read a text file, whole or a range of lines. At most 1 MiB is returned, with a notice when more is there.",
 		"code:read", reads, action.Low, `{"type":"object","additionalProperties":false,"required":["path"],"properties":{
 			"path":{"type":"string","x-writ-path":"read","description":"File to read, absolute or relative to the workspace."},
-			"start_line":{"type":"integer","minimum":1,"description":"First line, counted from 1."},
-			"end_line":{"type":"integer","minimum":1,"description":"Last line, inclusive."}}}`,
+			"start_line":{"type":"integer","minimum":1,"maximum":1000000000000,"description":"First line, counted from 1."},
+			"end_line":{"type":"integer","minimum":1,"maximum":1000000000000,"description":"Last line, inclusive."}}}`,
 		readFile, example("the first ten lines", `{"path":"README.md","start_line":1,"end_line":10}`),
 		"the file does not exist, is a directory, is binary or is not UTF-8", "the path is outside what the agent may reach"),
 	define("write_file", "Write a file", "Create a file or replace it whole, atomically; the mode of a file that was there is kept. At most 10 MiB.",
@@ -110,7 +110,7 @@ var definitions = []definition{
 		"the pattern is not a regular expression"),
 	define("delete_file", "Delete a file", "Delete one file. Directories are not deleted.",
 		"code:delete", writes, action.High, `{"type":"object","additionalProperties":false,"required":["path"],"properties":{
-			"path":{"type":"string","x-writ-path":"write","description":"File to delete."}}}`,
+			"path":{"type":"string","x-writ-path":"write","x-writ-link":true,"description":"File to delete; of a symlink, the link and not what it points at."}}}`,
 		deleteFile, example("a leftover", `{"path":"tmp/out.txt"}`), "the file does not exist or is a directory"),
 	define("move_file", "Move a file", "Move or rename a file or directory. A file that is there is replaced only with overwrite.",
 		"code:write", writes, action.Medium, `{"type":"object","additionalProperties":false,"required":["source","destination"],"properties":{
@@ -120,6 +120,6 @@ var definitions = []definition{
 		moveFile, example("a rename", `{"source":"old.txt","destination":"new.txt"}`), "the destination is there already"),
 	define("stat", "Look at a file", "Kind, size, mode and time of a file or directory; a symlink is not followed.",
 		"code:read", reads, action.Low, `{"type":"object","additionalProperties":false,"required":["path"],"properties":{
-			"path":{"type":"string","x-writ-path":"read","description":"What to look at."}}}`,
+			"path":{"type":"string","x-writ-path":"read","x-writ-link":true,"description":"What to look at."}}}`,
 		stat, example("how large a log is", `{"path":"build.log"}`), "it does not exist"),
 }

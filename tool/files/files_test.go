@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/writ-run/writ"
@@ -24,7 +25,12 @@ type world struct {
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	base, err := filepath.EvalSymlinks(t.TempDir())
+	return worldIn(t, t.TempDir())
+}
+
+func worldIn(t testing.TB, dir string) *world {
+	t.Helper()
+	base, err := filepath.EvalSymlinks(dir)
 	must(t, err)
 	w := &world{ws: filepath.Join(base, "ws"), out: filepath.Join(base, "out")}
 	must(t, os.Mkdir(w.ws, 0o755))
@@ -83,9 +89,11 @@ func (g gate) Approve(context.Context, writ.Call, writ.Decision) (writ.Approval,
 func (g gate) Record(context.Context, writ.Event) error                  { return nil }
 func (g gate) Run(ctx context.Context, w writ.Writ) (writ.Result, error) { return g.run(ctx, w) }
 
+var tools = sync.OnceValues(Tools)
+
 func named(t testing.TB, name string) *tool.Tool {
 	t.Helper()
-	all, err := Tools()
+	all, err := tools()
 	must(t, err)
 	for _, tl := range all {
 		if tl.Name == name {

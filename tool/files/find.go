@@ -1,15 +1,19 @@
 package files
 
 import (
-	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"os"
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/bmatcuk/doublestar/v4"
 
@@ -22,7 +26,7 @@ const (
 	matchLimit = 1000
 	lineLimit  = 500
 	visitLimit = 200_000 // entries looked at by one call
-	maxDepth   = 128
+	maxDepth   = 128     // directories entered below one another, each an open descriptor
 )
 
 type listArgs struct {
@@ -40,50 +44,62 @@ func listDirectory(ctx context.Context, w writ.Writ) (writ.Result, error) {
 		return result("", nil, err)
 	}
 	var b strings.Builder
-	shown, more := 0, false
-	err := walk(ctx, w, a.Recursive, func(_ fs.FS, name string, e fs.DirEntry) error {
+	count, more := 0, false
+	k := &walker{w: w, recursive: a.Recursive, visit: func(dir *os.Root, name string, e fs.DirEntry) error {
 		if a.Pattern != "" && !globMatch(a.Pattern, name) {
 			return nil
 		}
-		if shown == listLimit {
+		if count == listLimit {
 			more = true
 			return fs.SkipAll
 		}
-		shown++
-		b.WriteString(entryLine(name, e))
+		count++
+		b.WriteString(entryLine(dir, name, e))
 		return nil
-	})
-	if err != nil {
+	}}
+	if err := k.walk(ctx); err != nil {
 		return result("", nil, err)
 	}
-	if shown == 0 {
+	if count == 0 {
 		b.WriteString("(nothing)\n")
 	}
 	if more {
 		fmt.Fprintf(&b, "[cut: the first %d entries; narrow it with path or pattern]\n", listLimit)
 	}
-	return result(b.String(), map[string]any{"entries": shown, "cut": more}, nil)
+	b.WriteString(k.notes())
+	return result(b.String(), map[string]any{"entries": count, "cut": more}, nil)
 }
 
-func entryLine(name string, e fs.DirEntry) string {
-	info, err := e.Info()
+func entryLine(dir *os.Root, name string, e fs.DirEntry) string {
+	info, err := dir.Lstat(e.Name())
 	switch {
 	case err != nil:
-		return "ERROR    " + name + "\n"
-	case e.IsDir():
-		return "DIR      " + name + "/\n"
-	case info.Mode()&fs.ModeSymlink != 0:
-		return "SYMLINK  " + name + "\n"
+		return "ERROR    " + shown(name) + "\n"
+	case info.IsDir():
+		return "DIR      " + shown(name) + "/\n"
 	case !info.Mode().IsRegular():
-		return fmt.Sprintf("%-8s %s\n", strings.ToUpper(kind(info)), name)
+		return fmt.Sprintf("%-8s %s\n", strings.ToUpper(kind(info)), shown(name))
 	}
-	return fmt.Sprintf("FILE     %s (%d bytes)\n", name, info.Size())
+	return fmt.Sprintf("FILE     %s (%d bytes)\n", shown(name), info.Size())
 }
 
-// walk visits what lies below the directory of the call, in order, through no
-// symlink.
-func walk(ctx context.Context, w writ.Writ, recursive bool, visit func(fs.FS, string, fs.DirEntry) error) error {
-	p, err := at(w, "/path", w.Confinement().Read)
+// walker visits what lies below the directory of a call, in the order of names.
+// It goes down by descriptor, one checked step at a time, and not by path: a
+// directory that becomes a symlink meanwhile could lead, inside the same root, to
+// what is hidden or secret under another name.
+type walker struct {
+	w         writ.Writ
+	recursive bool
+	// visit is told the open directory and the name below the start. SkipDir
+	// keeps the walk out of a directory, SkipAll ends it.
+	visit func(dir *os.Root, name string, e fs.DirEntry) error
+
+	seen         int
+	unread, deep int // directories that were not entered
+}
+
+func (k *walker) walk(ctx context.Context) error {
+	p, err := at(k.w, "/path", k.w.Confinement().Read)
 	if err != nil {
 		return err
 	}
@@ -98,42 +114,106 @@ func walk(ctx context.Context, w writ.Writ, recursive bool, visit func(fs.FS, st
 		}
 		defer dir.Close()
 	}
-	seen := 0
-	tree := dir.FS()
-	err = fs.WalkDir(tree, ".", func(name string, e fs.DirEntry, err error) error {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if name == "." {
-			return err
-		}
-		if err != nil {
-			return nil // one unreadable directory does not hide the others
-		}
-		if seen++; seen > visitLimit {
-			return failf("there are more than %d entries; narrow it with path", visitLimit)
-		}
-		if hidden(w, path.Join(p.full, name)) {
-			return fs.SkipDir
-		}
-		if err := visit(tree, name, e); err != nil {
-			return err
-		}
-		if e.IsDir() && !recursive {
-			return fs.SkipDir
-		}
+	entries, err := k.entries(dir)
+	if err == nil {
+		err = k.each(ctx, dir, entries, p.full, "", 1)
+	}
+	var f failure
+	if err == nil || err == fs.SkipAll {
 		return nil
-	})
-	if _, ok := err.(failure); ok || err == nil || ctx.Err() != nil {
+	}
+	if errors.As(err, &f) || ctx.Err() != nil {
 		return err
 	}
 	return cannot("list", p.path, err)
 }
 
-// hidden reports whether an entry met on the way is writ's own state: walking
-// must not reach what naming it would not.
-func hidden(w writ.Writ, full string) bool {
-	return slices.ContainsFunc(w.Confinement().Hide, func(h string) bool { return policy.Below(full, h) })
+func (k *walker) each(ctx context.Context, dir *os.Root, entries []fs.DirEntry, full, below string, depth int) error {
+	for _, e := range entries {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		name, whole := path.Join(below, e.Name()), path.Join(full, e.Name())
+		if hidden(k.w, whole) {
+			continue
+		}
+		err := k.visit(dir, name, e)
+		if err == fs.SkipDir || err == nil && (!e.IsDir() || !k.recursive) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if depth == maxDepth {
+			k.deep++
+			continue
+		}
+		if err := k.enter(ctx, dir, e.Name(), whole, name, depth); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// enter goes into one directory. One that cannot be read does not hide the others.
+func (k *walker) enter(ctx context.Context, dir *os.Root, name, full, below string, depth int) error {
+	next, err := step(dir, name)
+	if err != nil {
+		k.unread++
+		return nil
+	}
+	defer next.Close()
+	entries, err := k.entries(next)
+	var f failure
+	if errors.As(err, &f) {
+		return err
+	}
+	if err != nil {
+		k.unread++
+		return nil
+	}
+	return k.each(ctx, next, entries, full, below, depth+1)
+}
+
+// entries reads a directory, in order, and no more of it than may be visited.
+func (k *walker) entries(dir *os.Root) ([]fs.DirEntry, error) {
+	d, err := dir.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	if kernelOwned(d) {
+		return nil, errKernel
+	}
+	var out []fs.DirEntry
+	for {
+		some, err := d.ReadDir(4096)
+		out = append(out, some...)
+		if k.seen+len(out) > visitLimit {
+			return nil, failf("there are more than %d entries; narrow it with path", visitLimit)
+		}
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	k.seen += len(out)
+	slices.SortFunc(out, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return out, nil
+}
+
+// notes says what was left out: silence would read as "there is nothing".
+func (k *walker) notes() string {
+	var b strings.Builder
+	if k.unread > 0 {
+		fmt.Fprintf(&b, "[not entered: %d directories that cannot be read]\n", k.unread)
+	}
+	if k.deep > 0 {
+		fmt.Fprintf(&b, "[not entered: %d directories deeper than %d levels]\n", k.deep, maxDepth)
+	}
+	return b.String()
 }
 
 type searchArgs struct {
@@ -160,7 +240,8 @@ func searchFiles(ctx context.Context, w writ.Writ) (writ.Result, error) {
 		return result("", nil, err)
 	}
 	s := &search{re: re}
-	err = walk(ctx, w, true, func(tree fs.FS, name string, e fs.DirEntry) error {
+	k := &walker{w: w, recursive: true}
+	k.visit = func(dir *os.Root, name string, e fs.DirEntry) error {
 		if e.IsDir() {
 			if e.Name() == ".git" {
 				return fs.SkipDir
@@ -170,39 +251,51 @@ func searchFiles(ctx context.Context, w writ.Writ) (writ.Result, error) {
 		if !e.Type().IsRegular() || policy.Secret(name) != "" || a.Glob != "" && !globMatch(a.Glob, name) {
 			return nil
 		}
-		return s.file(tree, name)
-	})
-	if err != nil {
+		return s.file(place{dir: dir, name: e.Name()}, name)
+	}
+	if err := k.walk(ctx); err != nil {
 		return result("", nil, err)
 	}
-	return result(s.text(), map[string]any{"matches": s.count, "files": s.files, "cut": s.cut}, nil)
+	return result(s.text()+k.notes(), map[string]any{"matches": s.count, "files": s.files, "cut": s.cut}, nil)
 }
 
 type search struct {
-	re           *regexp.Regexp
-	out          strings.Builder
-	count, files int
-	cut          bool
+	re            *regexp.Regexp
+	out           strings.Builder
+	count, files  int
+	large, unread int // files that were not searched
+	cut           bool
 }
 
-func (s *search) file(tree fs.FS, name string) error {
-	f, err := tree.Open(name)
+func (s *search) file(p place, name string) error {
+	f, info, err := p.regular()
 	if err != nil {
+		s.unread++
 		return nil
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() > writeLimit {
+	if info.Size() > writeLimit {
+		s.large++
+		return nil
+	}
+	text, err := io.ReadAll(io.LimitReader(f, writeLimit))
+	if err != nil {
+		s.unread++
+		return nil
+	}
+	if bytes.IndexByte(text[:min(len(text), 8000)], 0) >= 0 {
 		return nil
 	}
 	s.files++
-	r := bufio.NewReaderSize(f, 64<<10)
-	if head, _ := r.Peek(8000); bytes.IndexByte(head, 0) >= 0 {
-		return nil
+	shown := shown(name)
+	if strings.Contains(name, ":") && shown == name {
+		shown = strconv.Quote(name) // or it could pass for a match in another file
 	}
-	scan := bufio.NewScanner(r)
-	scan.Buffer(nil, 1<<20)
-	for n := 1; scan.Scan(); n++ {
-		if !s.re.Match(scan.Bytes()) {
+	n := 0
+	for line := range bytes.Lines(text) {
+		n++
+		line = bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
+		if !s.re.Match(line) {
 			continue
 		}
 		if s.count == matchLimit || s.out.Len() > readLimit {
@@ -210,24 +303,41 @@ func (s *search) file(tree fs.FS, name string) error {
 			return fs.SkipAll
 		}
 		s.count++
-		fmt.Fprintf(&s.out, "%s:%d: %s\n", name, n, clip(scan.Text()))
+		fmt.Fprintf(&s.out, "%s:%d: %s\n", shown, n, clip(line))
 	}
 	return nil
 }
 
-func clip(line string) string {
-	if len(line) <= lineLimit {
-		return strings.ToValidUTF8(line, "\uFFFD")
+// clip is a line as it stands among others: not too long, and with nothing in it
+// that could pass for the end of one.
+func clip(line []byte) string {
+	cut := ""
+	if len(line) > lineLimit {
+		cut = fmt.Sprintf(" [cut: %d bytes]", len(line))
+		line = line[:lineLimit]
 	}
-	return strings.ToValidUTF8(line[:lineLimit], "\uFFFD") + fmt.Sprintf(" [cut: %d bytes]", len(line))
+	return strings.Map(oneLine, strings.ToValidUTF8(string(line), "\uFFFD")) + cut
+}
+
+func oneLine(r rune) rune {
+	if r != '\t' && unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
+		return '\uFFFD'
+	}
+	return r
 }
 
 func (s *search) text() string {
 	if s.count == 0 {
-		return fmt.Sprintf("(no match in %d files)\n", s.files)
+		fmt.Fprintf(&s.out, "(no match in %d files)\n", s.files)
 	}
 	if s.cut {
 		fmt.Fprintf(&s.out, "[cut: the first %d matches; narrow it with path, glob or pattern]\n", s.count)
+	}
+	if s.large > 0 {
+		fmt.Fprintf(&s.out, "[not searched: %d files larger than %d bytes]\n", s.large, writeLimit)
+	}
+	if s.unread > 0 {
+		fmt.Fprintf(&s.out, "[not searched: %d files that cannot be read]\n", s.unread)
 	}
 	return s.out.String()
 }
@@ -236,8 +346,8 @@ func relativeGlob(what, g string) error {
 	if g == "" {
 		return nil
 	}
-	if !doublestar.ValidatePattern(g) {
-		return failf("%s %q is malformed", what, g)
+	if err := policy.CheckGlob(g); err != nil {
+		return failf("%s %q: %v", what, g, err)
 	}
 	if strings.HasPrefix(g, "/") || strings.Contains("/"+g+"/", "/../") {
 		return failf("%s %q must be relative to path and stay below it", what, g)

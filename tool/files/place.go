@@ -10,7 +10,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/policy"
@@ -29,58 +33,125 @@ func (p place) close() { p.dir.Close() }
 // at opens the place that an argument was resolved to. roots are those of the
 // writ's confinement that the operation may use.
 func at(w writ.Writ, pointer string, roots []string) (place, error) {
-	for _, t := range w.Call().Targets {
-		if t.Pointer == pointer && t.Kind == writ.TargetPath {
-			return open(t.Path, t.Value, roots)
-		}
-	}
-	// An optional argument that was left out means the working directory.
-	return open(w.Call().Dir, ".", roots)
-}
-
-// open walks from the smallest root that holds path down to its directory.
-func open(path, shown string, roots []string) (place, error) {
-	root, err := holding(path, roots)
+	t, root, err := reach(w, pointer, roots)
 	if err != nil {
 		return place{}, err
 	}
-	dir, err := os.OpenRoot(root)
+	dir, err := openRoot(root)
 	if err != nil {
-		return place{}, cannot("open", shown, err)
+		return place{}, cannot("open", t.Value, err)
 	}
-	rel, err := filepath.Rel(root, path)
-	if err != nil || !filepath.IsLocal(rel) && rel != "." {
-		dir.Close()
-		return place{}, writ.Fail(writ.Denied, fmt.Sprintf("%q is outside what this call may reach", shown), err)
-	}
-	parts := strings.Split(rel, string(filepath.Separator))
+	parts := between(root, t.Path)
 	for _, part := range parts[:len(parts)-1] {
 		next, err := step(dir, part)
 		dir.Close()
 		if err != nil {
-			return place{}, cannot("open", shown, err)
+			return place{}, cannot("open", t.Value, err)
 		}
 		dir = next
 	}
-	return place{dir, parts[len(parts)-1], path, shown}, nil
+	if err := ordinary(dir); err != nil {
+		dir.Close()
+		return place{}, cannot("open", t.Value, err)
+	}
+	return place{dir, parts[len(parts)-1], t.Path, t.Value}, nil
 }
 
-// holding is the longest root that path lies below. A root that is not a
+// reach finds the target of an argument and the root to walk to it from. An
+// optional argument that was left out means the working directory. What is not
+// resolved, not below a root, or hidden is denied here whatever was decided.
+func reach(w writ.Writ, pointer string, roots []string) (writ.Target, string, error) {
+	t := writ.Target{Value: ".", Path: w.Call().Dir}
+	for _, named := range w.Call().Targets {
+		if named.Pointer == pointer && named.Kind == writ.TargetPath {
+			t = named
+			break
+		}
+	}
+	root := ""
+	if t.Problem == "" && filepath.IsAbs(t.Path) && filepath.Clean(t.Path) == t.Path && !hidden(w, t.Path) {
+		root = holding(t.Path, roots)
+	}
+	if root == "" {
+		return t, "", writ.Fail(writ.Denied, fmt.Sprintf("%q is outside what this call may reach", t.Value), nil)
+	}
+	return t, root, nil
+}
+
+// holding is the longest root that path lies below, or "". A root that is not a
 // directory (one file, or one not there yet) is held by its directory.
-func holding(path string, roots []string) (string, error) {
+func holding(path string, roots []string) string {
 	best := ""
 	for _, r := range roots {
 		if policy.Below(path, r) && len(r) > len(best) {
 			best = r
 		}
 	}
-	if best == "" {
-		return "", writ.Fail(writ.Denied, "the path is outside what this call may reach", nil)
+	if best != path || best == "" {
+		return best
 	}
-	if info, err := os.Lstat(best); best == path && (err != nil || !info.IsDir()) {
-		return filepath.Dir(best), nil
+	if info, err := os.Lstat(best); err != nil || !info.IsDir() {
+		return filepath.Dir(best)
 	}
-	return best, nil
+	return best
+}
+
+// between is the way from a root down to a path below it; "." for the root itself.
+func between(root, path string) []string {
+	if root == path {
+		return []string{"."}
+	}
+	return strings.Split(strings.TrimPrefix(strings.TrimPrefix(path, root), "/"), "/")
+}
+
+// openRoot opens a root of the confinement. Roots have no symlinks; one that has
+// come into the way since would lead to a place that nobody decided about, so
+// what was opened is held against what is reached without following any.
+func openRoot(path string) (*os.Root, error) {
+	dir, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := dir.Stat(".")
+	if err == nil {
+		var straight fs.FileInfo
+		if straight, err = direct(path); err == nil && !os.SameFile(opened, straight) {
+			err = errMoved
+		}
+	}
+	if err != nil {
+		dir.Close()
+		return nil, err
+	}
+	return dir, nil
+}
+
+// ordinary refuses the kernel's own filesystems: in /proc the daemon's environment
+// and memory are files (I7), and some files of the kernel never end.
+func ordinary(dir *os.Root) error {
+	d, err := dir.Open(".")
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if kernelOwned(d) {
+		return errKernel
+	}
+	return nil
+}
+
+var errKernel = errors.New("it is the kernel's and not a file")
+
+// hidden reports whether a path is out of reach whatever the roots say, as writ's
+// own state is: walking must not reach what naming it would not.
+func hidden(w writ.Writ, full string) bool {
+	return slices.ContainsFunc(w.Confinement().Hide, func(h string) bool { return policy.Below(full, h) })
+}
+
+// holdsHidden reports whether something hidden lies below a path and would move
+// with it.
+func holdsHidden(w writ.Writ, full string) bool {
+	return slices.ContainsFunc(w.Confinement().Hide, func(h string) bool { return policy.Below(h, full) })
 }
 
 // step opens a subdirectory that is one: if a symlink took its place between
@@ -115,10 +186,10 @@ func (p place) regular() (*os.File, fs.FileInfo, error) {
 		return nil, nil, err
 	}
 	if before.IsDir() {
-		return nil, nil, errors.New("is a directory; use list_directory")
+		return nil, nil, errors.New("it is a directory; use list_directory")
 	}
 	if !before.Mode().IsRegular() {
-		return nil, nil, fmt.Errorf("is not a regular file (%s)", kind(before))
+		return nil, nil, fmt.Errorf("it is not a regular file (%s)", kind(before))
 	}
 	f, err := p.dir.OpenFile(p.name, os.O_RDONLY|nonblock, 0)
 	if err != nil {
@@ -163,6 +234,16 @@ func cannot(what, shown string, err error) error {
 		why = le.Err
 	}
 	return failure{fmt.Sprintf("cannot %s %q: %v", what, shown, why)}
+}
+
+// shown is a name as it stands in a list: one that could break the line, hide in
+// it or pass for another is quoted.
+func shown(name string) string {
+	odd := func(r rune) bool { return !unicode.IsPrint(r) }
+	if strings.ContainsFunc(name, odd) || !utf8.ValidString(name) || strings.TrimSpace(name) != name || strings.HasPrefix(name, `"`) {
+		return strconv.Quote(name)
+	}
+	return name
 }
 
 // failure is an error the model can act on: a result, not an error of the gate.

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"sync"
@@ -68,7 +69,8 @@ func TestRaces(t *testing.T) {
 			must(t, os.Symlink(row.link, b))
 			through, refused := 0, 0
 			exchange(t, a, b, func() {
-				for end := time.Now().Add(each); time.Now().Before(end); {
+				// On a busy machine it takes longer until one comes through.
+				for began := time.Now(); time.Since(began) < each || through == 0 && time.Since(began) < 50*each; {
 					res, err := w.try(t, row.tool, row.args)
 					if err == nil && !res.IsError {
 						through++
@@ -86,9 +88,7 @@ func TestRaces(t *testing.T) {
 					}
 				}
 			})
-			if through == 0 || refused == 0 {
-				t.Logf("%d came through, %d were refused", through, refused)
-			}
+			t.Logf("%d came through, %d were refused", through, refused)
 			if through == 0 {
 				t.Error("control: no call came through")
 			}
@@ -99,20 +99,13 @@ func TestRaces(t *testing.T) {
 // inside reports whether an open file lies in the workspace: the test's own
 // writes race as well. One outside is removed again.
 func inside(f *os.File, w *world) bool {
-	at, err := os.Readlink("/proc/self/fd/" + itoa(int(f.Fd())))
+	at, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
 	if err == nil && strings.HasPrefix(at, w.ws+"/") {
 		return true
 	}
 	os.Remove(at)
 	f.Close()
 	return false
-}
-
-func itoa(n int) string {
-	if n < 10 {
-		return string(rune('0' + n))
-	}
-	return itoa(n/10) + string(rune('0'+n%10))
 }
 
 // A search walks; where a directory it is about to enter becomes a symlink to

@@ -43,7 +43,7 @@ func readFile(_ context.Context, w writ.Writ) (writ.Result, error) {
 	defer f.Close()
 	text, note, err := readText(f, info.Size(), a)
 	if err != nil {
-		return result("", nil, failf("cannot read %q: %v", p.path, err))
+		return result("", nil, cannot("read", p.path, err))
 	}
 	return result(text+note, map[string]any{"bytes": info.Size(), "cut": note != ""}, nil)
 }
@@ -71,6 +71,7 @@ func readLines(f io.Reader, start, end int) (text, note string, err error) {
 	var out bytes.Buffer
 	buf := make([]byte, 64<<10)
 	line, seen := 1, 0
+	whole := true // the last line read had its end
 	for {
 		n, err := f.Read(buf)
 		chunk := buf[:n]
@@ -83,7 +84,7 @@ func readLines(f io.Reader, start, end int) (text, note string, err error) {
 			if line >= start {
 				out.Write(chunk[:i])
 			}
-			if chunk[i-1] == '\n' {
+			if whole = chunk[i-1] == '\n'; whole {
 				line++
 			}
 			chunk = chunk[i:]
@@ -102,7 +103,10 @@ func readLines(f io.Reader, start, end int) (text, note string, err error) {
 			return "", "", fmt.Errorf("line %d was not reached within %d bytes", start, scanLimit)
 		}
 	}
-	if out.Len() == 0 && line < start {
+	if whole {
+		line-- // nothing came after the last end of line
+	}
+	if line < start && start > 1 {
 		return "", "", fmt.Errorf("it has %d lines, so there is no line %d", line, start)
 	}
 	return out.String(), "", isText(out.Bytes())

@@ -10,10 +10,10 @@ import (
 
 const nonblock = 0
 
-func rename(from, to place) error {
+func rename(from, to place, _ bool) error {
 	return os.Rename(filepath.Join(from.dir.Name(), from.name), filepath.Join(to.dir.Name(), to.name))
 }
 
 func adopt(*os.File, fs.FileInfo) error { return nil }
 
-func give(*os.Root, string, fs.FileInfo) error { return nil }
+func give(*os.Root, fs.FileInfo) error { return nil }

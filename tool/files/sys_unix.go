@@ -14,7 +14,8 @@ import (
 const nonblock = syscall.O_NONBLOCK
 
 // rename moves between two open directories, so that neither is looked up again.
-func rename(from, to place) error {
+// Unless replace is set, what stands at the destination stays.
+func rename(from, to place, replace bool) error {
 	a, err1 := from.dir.Open(".")
 	if err1 == nil {
 		defer a.Close()
@@ -25,6 +26,12 @@ func rename(from, to place) error {
 	}
 	if err := errors.Join(err1, err2); err != nil {
 		return err
+	}
+	if !replace {
+		err := renameNew(int(a.Fd()), from.name, int(b.Fd()), to.name)
+		if !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, syscall.EINVAL) {
+			return err
+		}
 	}
 	return unix.Renameat(int(a.Fd()), from.name, int(b.Fd()), to.name)
 }
@@ -43,11 +50,13 @@ func adopt(f *os.File, like fs.FileInfo) error {
 	return f.Chown(int(st.Uid), int(st.Gid))
 }
 
-// give does the same for a directory that was made.
-func give(dir *os.Root, name string, like fs.FileInfo) error {
-	st, ok := like.Sys().(*syscall.Stat_t)
-	if os.Geteuid() != 0 || !ok {
-		return nil
+// give does the same for a directory that was made. It goes by the descriptor: by
+// name, somebody could put another file there to be given away.
+func give(dir *os.Root, like fs.FileInfo) error {
+	d, err := dir.Open(".")
+	if err != nil {
+		return err
 	}
-	return dir.Lchown(name, int(st.Uid), int(st.Gid))
+	defer d.Close()
+	return adopt(d, like)
 }

@@ -128,7 +128,9 @@ func TestWriteFileLimit(t *testing.T) {
 	if w.get(t, "g") != "old" {
 		t.Error("it was written")
 	}
-	w.ok(t, "edit_file", m{"path": "f", "old_text": exact, "new_text": exact[1:] + "y"})
+	w.put(t, "h", exact[1:]+"y")
+	w.ok(t, "edit_file", m{"path": "h", "old_text": "y", "new_text": "z"})
+	w.fails(t, "edit_file", m{"path": "h", "old_text": "z", "new_text": "zz"}, `edit 1 would make the file larger than 10485760 bytes; nothing was changed`)
 	w.put(t, "big", exact+"y")
 	w.fails(t, "edit_file", m{"path": "big", "old_text": "y", "new_text": "z"}, `cannot edit "big": it has 10485761 bytes; at most 10485760 are edited`)
 }
@@ -156,7 +158,7 @@ func TestWriteFileIsAtomic(t *testing.T) {
 			reads++
 		}
 	})
-	for i := range 60 {
+	for i := range 30 {
 		w.ok(t, "write_file", m{"path": "f", "content": texts[i%2]})
 	}
 	close(stop)

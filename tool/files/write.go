@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/policy"
 )
 
 type writeArgs struct {
@@ -46,7 +47,7 @@ func writeFile(_ context.Context, w writ.Writ) (writ.Result, error) {
 	if made {
 		verb = "created"
 	}
-	return result(fmt.Sprintf("%s %s (%d bytes)", verb, p.path, len(a.Content)), map[string]any{"bytes": len(a.Content), "created": made}, nil)
+	return result(fmt.Sprintf("%s %s (%d bytes)", verb, shown(p.path), len(a.Content)), map[string]any{"bytes": len(a.Content), "created": made}, nil)
 }
 
 func withHint(err error, mkdirs bool) error {
@@ -107,46 +108,45 @@ func syncDir(dir *os.Root) error {
 // makeParents makes the directories above the file, one step at a time from its
 // root, going through no symlink.
 func makeParents(w writ.Writ, roots []string) error {
-	for _, t := range w.Call().Targets {
-		if t.Pointer != "/path" {
-			continue
-		}
-		root, err := holding(t.Path, roots)
-		if err != nil {
-			return err
-		}
-		dir, err := os.OpenRoot(root)
-		if err != nil {
-			return cannot("open", t.Value, err)
-		}
-		parts := strings.Split(strings.TrimPrefix(strings.TrimPrefix(t.Path, root), "/"), "/")
-		for _, part := range parts[:len(parts)-1] {
-			next, err := makeStep(dir, part)
-			dir.Close()
-			if err != nil {
-				return cannot("make the directories of", t.Value, err)
-			}
-			dir = next
-		}
-		dir.Close()
+	t, root, err := reach(w, "/path", roots)
+	if err != nil {
+		return err
 	}
-	return nil
+	dir, err := openRoot(root)
+	if err != nil {
+		return cannot("open", t.Value, err)
+	}
+	parts := between(root, t.Path)
+	for _, part := range parts[:len(parts)-1] {
+		next, err := makeStep(dir, part)
+		dir.Close()
+		if err != nil {
+			return cannot("make the directories of", t.Value, err)
+		}
+		dir = next
+	}
+	return dir.Close()
 }
 
 func makeStep(dir *os.Root, name string) (*os.Root, error) {
-	if _, err := dir.Lstat(name); errors.Is(err, fs.ErrNotExist) {
-		like, err := dir.Stat(".")
-		if err != nil {
-			return nil, err
-		}
-		if err := dir.Mkdir(name, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-			return nil, err
-		}
-		if err := give(dir, name, like); err != nil {
-			return nil, err
-		}
+	like, err := dir.Stat(".")
+	if err != nil {
+		return nil, err
 	}
-	return step(dir, name)
+	err = dir.Mkdir(name, 0o755)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	made := err == nil
+	next, err := step(dir, name)
+	if err != nil || !made {
+		return next, err
+	}
+	if err := give(next, like); err != nil {
+		next.Close()
+		return nil, err
+	}
+	return next, nil
 }
 
 type edit struct {
@@ -166,15 +166,9 @@ func editFile(_ context.Context, w writ.Writ) (writ.Result, error) {
 	if err := decode(w, &a); err != nil {
 		return writ.Result{}, err
 	}
-	edits := a.Edits
-	if a.Old != "" || a.New != "" {
-		if len(edits) > 0 {
-			return result("", nil, failf("give old_text and new_text, or edits, not both"))
-		}
-		edits = []edit{a.edit}
-	}
-	if len(edits) == 0 {
-		return result("", nil, failf("there is nothing to edit; give old_text and new_text, or edits"))
+	edits, err := a.all()
+	if err != nil {
+		return result("", nil, err)
 	}
 	p, err := at(w, "/path", w.Confinement().Write)
 	if err != nil {
@@ -187,26 +181,55 @@ func editFile(_ context.Context, w writ.Writ) (writ.Result, error) {
 	}
 	count := 0
 	for i, e := range edits {
-		n := strings.Count(text, e.Old)
-		switch {
-		case e.Old == "":
-			return result("", nil, failf("edit %d: old_text is empty", i+1))
-		case e.Old == e.New:
-			return result("", nil, failf("edit %d: old_text and new_text are the same", i+1))
-		case n == 0:
-			return result("", nil, failf("edit %d: old_text is not in %q; nothing was changed", i+1, p.path))
-		case n > 1 && !e.All:
-			return result("", nil, failf("edit %d: old_text occurs %d times in %q; make it unique or set replace_all; nothing was changed", i+1, n, p.path))
+		n, why := e.check(text, p.path)
+		if why != "" {
+			return result("", nil, failf("edit %d%s; nothing was changed", i+1, why))
 		}
 		text = strings.ReplaceAll(text, e.Old, e.New)
-		if count += n; len(text) > writeLimit {
-			return result("", nil, failf("edit %d would make the file larger than %d bytes; nothing was changed", i+1, writeLimit))
-		}
+		count += n
 	}
 	if _, err := p.replace([]byte(text)); err != nil {
 		return result("", nil, cannot("edit", p.path, err))
 	}
-	return result(fmt.Sprintf("edited %s (%d replacements)", p.path, count), map[string]any{"replacements": count}, nil)
+	return result(fmt.Sprintf("edited %s (%d replacements)", shown(p.path), count), map[string]any{"replacements": count}, nil)
+}
+
+// all is the one edit, or the several.
+func (a editArgs) all() ([]edit, error) {
+	one := a.Old != "" || a.New != ""
+	switch {
+	case one && len(a.Edits) > 0:
+		return nil, failf("give old_text and new_text, or edits, not both")
+	case a.All && len(a.Edits) > 0:
+		return nil, failf("give replace_all inside each of edits, not beside them")
+	case one:
+		return []edit{a.edit}, nil
+	case len(a.Edits) == 0:
+		return nil, failf("there is nothing to edit; give old_text and new_text, or edits")
+	}
+	return a.Edits, nil
+}
+
+// check counts what an edit will replace, or says why it cannot be made. The size
+// is worked out before the text is: a short file can ask for terabytes.
+func (e edit) check(text, path string) (n int, why string) {
+	n = strings.Count(text, e.Old)
+	if n == 1 && strings.Index(text, e.Old) != strings.LastIndex(text, e.Old) {
+		n = 2 // they overlap: which one was meant?
+	}
+	switch {
+	case e.Old == "":
+		return 0, ": old_text is empty"
+	case e.Old == e.New:
+		return 0, ": old_text and new_text are the same"
+	case n == 0:
+		return 0, fmt.Sprintf(": old_text is not in %q", path)
+	case n > 1 && !e.All:
+		return 0, fmt.Sprintf(": old_text occurs %d times in %q; make it unique or set replace_all", n, path)
+	case len(text)+n*(len(e.New)-len(e.Old)) > writeLimit:
+		return 0, fmt.Sprintf(" would make the file larger than %d bytes", writeLimit)
+	}
+	return strings.Count(text, e.Old), ""
 }
 
 func (p place) editable() (string, error) {
@@ -241,7 +264,7 @@ func deleteFile(_ context.Context, w writ.Writ) (writ.Result, error) {
 	if err := p.dir.Remove(p.name); err != nil {
 		return result("", nil, cannot("delete", p.path, err))
 	}
-	return result("deleted "+p.path, nil, nil)
+	return result("deleted "+shown(p.path), nil, nil)
 }
 
 type moveArgs struct {
@@ -266,6 +289,9 @@ func moveFile(_ context.Context, w writ.Writ) (writ.Result, error) {
 		return result("", nil, err)
 	}
 	defer to.close()
+	if holdsHidden(w, from.full) || holdsHidden(w, to.full) {
+		return writ.Result{}, writ.Fail(writ.Denied, fmt.Sprintf("%q holds what this call may not reach", from.path), nil)
+	}
 	info, err := from.dir.Lstat(from.name)
 	if err != nil {
 		return result("", nil, cannot("move", from.path, err))
@@ -273,11 +299,31 @@ func moveFile(_ context.Context, w writ.Writ) (writ.Result, error) {
 	if !info.Mode().IsRegular() && !info.IsDir() || from.name == "." {
 		return result("", nil, failf("cannot move %q: only files and directories inside the workspace are moved", from.path))
 	}
-	if there, err := to.dir.Lstat(to.name); err == nil && (!a.Overwrite || !there.Mode().IsRegular() || info.IsDir()) {
-		return result("", nil, failf("%q is there already; set overwrite to replace a file", to.path))
+	if from.full != to.full && policy.Below(to.full, from.full) {
+		return result("", nil, failf("cannot move %q into itself", from.path))
 	}
-	if err := rename(from, to); err != nil {
+	if there, err := to.dir.Lstat(to.name); err == nil {
+		if err := replaceable(info, there, to.path, a.Overwrite); err != nil {
+			return result("", nil, err)
+		}
+	}
+	if err := rename(from, to, a.Overwrite && info.Mode().IsRegular()); err != nil {
 		return result("", nil, cannot("move", from.path, err))
 	}
-	return result(fmt.Sprintf("moved %s to %s", from.path, to.path), nil, nil)
+	return result(fmt.Sprintf("moved %s to %s", shown(from.path), shown(to.path)), nil, nil)
+}
+
+// replaceable says why what stands at the destination is not replaced, if so.
+func replaceable(from, there fs.FileInfo, path string, overwrite bool) error {
+	switch {
+	case there.IsDir():
+		return failf("%q is there already and is a directory; give the whole new path", path)
+	case from.IsDir():
+		return failf("%q is there already; a directory replaces nothing", path)
+	case !there.Mode().IsRegular():
+		return failf("%q is there already and is a %s; only a file is replaced", path, kind(there))
+	case !overwrite:
+		return failf("%q is there already; set overwrite to replace a file", path)
+	}
+	return nil
 }

@@ -1,5 +1,3 @@
-//go:build unix
-
 package files
 
 import (
@@ -237,7 +235,7 @@ func TestProcIsNotRead(t *testing.T) {
 	for _, path := range []string{self + "/environ", self + "/cmdline", self + "/mem", self + "/maps", self + "/task", "/proc/1/environ", "/proc", "/proc/sys/kernel/hostname", self + "/net"} {
 		for name, args := range attempts(path) {
 			res, err := w.try(t, name, args)
-			if err == nil && !res.IsError || strings.Contains(res.Content, canary) {
+			if err == nil && !res.IsError && (name != "stat" || path != "/proc") || strings.Contains(res.Content, canary) {
 				t.Errorf("%s %s: %.100q, %v", name, path, res.Content, err)
 			}
 		}

@@ -1,0 +1,67 @@
+package ledger
+
+import (
+	"sync"
+
+	"github.com/writ-run/writ/store"
+)
+
+// change is one caller's part of a commit.
+type change struct {
+	make func(*store.Tx) (Entry, error)
+	err  error     // how it went
+	turn chan bool // true: lead the next commit; false: it is done
+}
+
+// batchLimit bounds how many callers share one commit.
+const batchLimit = 512
+
+// group lets callers share commits. Whoever comes while nobody commits leads: it
+// commits its own change and all that have queued up, and passes the lead on to
+// the first that came meanwhile. One caller alone commits in its own goroutine,
+// with no hand-over.
+type group struct {
+	commit func([]*change) // sets each change's err; one call at a time
+
+	mu      sync.Mutex
+	pending []*change
+	leading bool
+}
+
+// do has the change committed and returns how it went.
+func (g *group) do(make func(*store.Tx) (Entry, error)) error {
+	c := &change{make: make, turn: newTurn()}
+	g.mu.Lock()
+	g.pending = append(g.pending, c)
+	lead := !g.leading
+	g.leading = true
+	g.mu.Unlock()
+	if lead || <-c.turn {
+		g.lead(c)
+	}
+	return c.err
+}
+
+func newTurn() chan bool { return make(chan bool, 1) }
+
+// lead commits what is pending; c is the first of it.
+func (g *group) lead(c *change) {
+	g.mu.Lock()
+	n := min(len(g.pending), batchLimit)
+	batch := g.pending[:n:n]
+	g.pending = g.pending[n:]
+	g.mu.Unlock()
+	g.commit(batch)
+	g.mu.Lock()
+	if len(g.pending) > 0 {
+		g.pending[0].turn <- true
+	} else {
+		g.pending, g.leading = nil, false
+	}
+	g.mu.Unlock()
+	for _, other := range batch {
+		if other != c {
+			other.turn <- false
+		}
+	}
+}
