@@ -156,20 +156,20 @@ func (e *Engine) input(cfg *config.Config) decide.Input {
 	return in
 }
 
-// hidden is writ's own state: store, keys, socket, witness and configuration. A
-// configuration directory of writ's own is hidden whole, so that nothing can be
-// put beside the file either.
+// hidden is writ's own state: store, keys, socket, witness and configuration, as
+// they resolve. A configuration directory of writ's own is hidden whole, so that
+// nothing can be put beside the file either.
 func hidden(cfg *config.Config) []string {
-	hide := []string{cfg.StatePath}
-	if !policy.Below(cfg.Witness, cfg.StatePath) {
-		hide = append(hide, cfg.Witness)
-	}
 	path := cfg.Path
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
 	}
 	if dir := filepath.Dir(path); filepath.Base(dir) == "writ" {
 		path = dir
+	}
+	hide := []string{cfg.StatePath}
+	if !policy.Below(cfg.Witness, cfg.StatePath) {
+		hide = append(hide, cfg.Witness)
 	}
 	return append(hide, path)
 }

@@ -154,21 +154,27 @@ var companions = map[string][]string{
 // themselves. Programs that are not installed are left out: they cannot run.
 func findPrograms(names, prefixes []string) []string {
 	var out []string
-	add := func(path string) bool {
+	add := func(path string, want func(fs.FileInfo) bool) bool {
 		real, err := filepath.EvalSymlinks(path)
-		if err == nil {
-			out = append(out, real)
+		if err != nil {
+			return false
 		}
-		return err == nil
+		info, err := os.Stat(real)
+		if err != nil || !want(info) {
+			return false
+		}
+		out = append(out, real)
+		return true
 	}
+	program := func(i fs.FileInfo) bool { return i.Mode().IsRegular() && i.Mode().Perm()&0o111 != 0 }
 	for _, name := range names {
 		found := false
 		for _, dir := range slices.Concat(systemPath, prefixes) {
-			found = add(filepath.Join(dir, name)) || found
+			found = add(filepath.Join(dir, name), program) || found
 		}
 		if found {
 			for _, dir := range companions[name] {
-				add(dir)
+				add(dir, fs.FileInfo.IsDir)
 			}
 		}
 	}
