@@ -8,6 +8,7 @@ package decide
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/access"
@@ -127,7 +128,7 @@ func (d *Decider) Decide(_ context.Context, c writ.Call) (writ.Decision, error) 
 // target holds one path or host of the arguments against everything that bounds it.
 func (d *Decider) target(out *writ.Decision, p *pair, t *writ.Target) {
 	if t.Problem != "" {
-		add(out, writ.Deny, "argument_gate", access.BuiltIn, "argument %s: %s", t.Pointer, t.Problem)
+		add(out, writ.Deny, "argument_gate", access.BuiltIn, "argument %s: %s", policy.Shown(t.Pointer), t.Problem)
 		return
 	}
 	if why := p.tool.Policy.Violation(*t); why != "" && p.tool.Policy.Engaged() {
@@ -147,7 +148,7 @@ func (d *Decider) target(out *writ.Decision, p *pair, t *writ.Target) {
 func (d *Decider) pathTarget(out *writ.Decision, p *pair, t *writ.Target) {
 	for _, h := range d.hide {
 		if policy.Below(t.Path, h) || t.Side != writ.SideRead && policy.Below(h, t.Path) {
-			add(out, writ.Deny, "protected", access.BuiltIn, "argument %s: %q is not for agents", t.Pointer, t.Value)
+			add(out, writ.Deny, "protected", access.BuiltIn, "argument %s: %q is not for agents", policy.Shown(t.Pointer), clip(t.Value))
 			return
 		}
 	}
@@ -156,13 +157,13 @@ func (d *Decider) pathTarget(out *writ.Decision, p *pair, t *writ.Target) {
 	}
 	scope := &p.agent.Constraints.FileSystem
 	if !inScope(p.agent, t.Path) {
-		add(out, writ.Deny, "file_system", scope.At, "argument %s: %q is outside file_system: %s", t.Pointer, t.Value, scope.V)
+		add(out, writ.Deny, "file_system", scope.At, "argument %s: %q is outside file_system: %s", policy.Shown(t.Pointer), clip(t.Value), scope.V)
 		return
 	}
 	inside := policy.Below(t.Path, p.own)
 	if t.Side == writ.SideRead {
 		if name := policy.Secret(t.Path); name != "" {
-			add(out, writ.Deny, "protected", access.BuiltIn, "argument %s: %q is protected and cannot be read", t.Pointer, name)
+			add(out, writ.Deny, "protected", access.BuiltIn, "argument %s: %q is protected and cannot be read", policy.Shown(t.Pointer), name)
 		}
 		if !inside {
 			out.Class = min(out.Class, writ.ClassReadOnly)
@@ -170,7 +171,7 @@ func (d *Decider) pathTarget(out *writ.Decision, p *pair, t *writ.Target) {
 		return
 	}
 	if name := policy.WriteProtected(t.Path); name != "" {
-		add(out, writ.Deny, "protected", access.BuiltIn, "argument %s: %q is protected and cannot be changed", t.Pointer, name)
+		add(out, writ.Deny, "protected", access.BuiltIn, "argument %s: %q is protected and cannot be changed", policy.Shown(t.Pointer), name)
 	}
 	if !inside {
 		out.Class = writ.ClassWrite
@@ -182,11 +183,11 @@ func (d *Decider) hostTarget(out *writ.Decision, p *pair, t *writ.Target) {
 	c := &p.agent.Constraints
 	switch c.Network.V {
 	case access.NoNetwork:
-		add(out, writ.Deny, "network", c.Network.At, "argument %s: host %q cannot be reached with network: none", t.Pointer, t.Value)
+		add(out, writ.Deny, "network", c.Network.At, "argument %s: host %q cannot be reached with network: none", policy.Shown(t.Pointer), clip(t.Value))
 		return
 	case access.AllowlistOnly:
 		if !allowlisted(c.Allowlist.V, t.Host) {
-			add(out, writ.Deny, "network", c.Allowlist.At, "argument %s: host %q is not on the network allowlist", t.Pointer, t.Value)
+			add(out, writ.Deny, "network", c.Allowlist.At, "argument %s: host %q is not on the network allowlist", policy.Shown(t.Pointer), clip(t.Value))
 			return
 		}
 	}
@@ -213,4 +214,12 @@ func add(out *writ.Decision, e writ.Effect, source, at, format string, args ...a
 	out.Effect = min(out.Effect, e)
 	out.Reasons = append(out.Reasons[:len(out.Reasons):len(out.Reasons)],
 		writ.Reason{Effect: e, Source: source, Where: at, Text: fmt.Sprintf(format, args...)})
+}
+
+// clip keeps a reason to a line's length.
+func clip(s string) string {
+	if len(s) > 200 {
+		return strings.ToValidUTF8(s[:200], "") + "…"
+	}
+	return s
 }

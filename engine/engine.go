@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/writ-run/writ"
@@ -59,11 +60,13 @@ type Engine struct {
 	agents  map[string]*access.Agent
 	tokens  tokens
 	stops   stops
+	closing chan struct{} // ends the sweeper
+	sweeper sync.WaitGroup
 }
 
 // Open readies an engine. On error nothing is left open.
 func Open(ctx context.Context, o Options) (*Engine, error) {
-	e := &Engine{log: o.Log, now: o.Now, agents: map[string]*access.Agent{}}
+	e := &Engine{log: o.Log, now: o.Now, agents: map[string]*access.Agent{}, closing: make(chan struct{})}
 	if e.log == nil {
 		e.log = slog.Default()
 	}
@@ -198,12 +201,33 @@ func (e *Engine) open(ctx context.Context) error {
 	if err := e.loadState(ctx); err != nil {
 		return err
 	}
+	if err := e.desk.Sweep(ctx); err != nil {
+		return err
+	}
+	e.sweeper.Go(e.sweep)
 	e.gate = writ.NewGate(decider{e}, e.desk, e.ledger, runner{e})
 	return e.ledger.Append(ctx, ledger.Entry{Kind: "engine.opened", Data: []wire.Field{
 		wire.Str("policy", e.Config.Digest.String()), wire.Str("version", Version()),
 		wire.Str("unsafe", strings.Join(e.Config.Warnings, "\n")),
 	}})
 }
+
+// sweep ends, now and then, requests whose time is over, so that their sealed
+// arguments go even when nobody asks again.
+func (e *Engine) sweep() {
+	for {
+		select {
+		case <-e.closing:
+			return
+		case <-time.After(sweepEvery):
+		}
+		if err := e.desk.Sweep(context.Background()); err != nil {
+			e.log.Error("expired requests could not be ended", "err", err)
+		}
+	}
+}
+
+const sweepEvery = time.Hour
 
 // Close ends the engine: calls under way are cancelled and waited for first.
 func (e *Engine) Close() error {
@@ -216,6 +240,8 @@ func (e *Engine) Close() error {
 }
 
 func (e *Engine) close() error {
+	close(e.closing)
+	e.sweeper.Wait()
 	var errs []error
 	if e.ledger != nil {
 		errs = append(errs, e.ledger.Close())

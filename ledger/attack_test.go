@@ -528,7 +528,7 @@ func TestWitnessDiskFull(t *testing.T) {
 	}
 	// Callers who were let in just before make the next head, which has to wait too;
 	// the witness gets both.
-	err = l.group.do(func(*store.Tx) (Entry, error) { return Entry{Kind: "test"}, nil })
+	err = l.group.do(&change{make: func(*store.Tx) (Entry, error) { return Entry{Kind: "test"}, nil }})
 	if again := l.signNow(t.Context()); err != nil || !errors.Is(again, syscall.ENOSPC) {
 		t.Fatal(err, again)
 	}

@@ -1,16 +1,35 @@
 package ledger
 
 import (
+	"errors"
+	"fmt"
 	"sync"
 
+	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/store"
 )
 
 // change is one caller's part of a commit.
 type change struct {
-	make func(*store.Tx) (Entry, error)
-	err  error     // how it went
-	turn chan bool // true: lead the next commit; false: it is done
+	make  func(*store.Tx) (Entry, error)
+	plain bool      // make only returns an entry, and needs no transaction
+	err   error     // how it went
+	turn  chan bool // true: lead the next commit; false: it is done
+}
+
+// errPanic marks a change that panicked: what it did to the store is unknown, so
+// nothing of its commit is kept.
+var errPanic = errors.New("a change panicked")
+
+// run makes the change. A panic must not take the lead with it: everybody behind
+// would wait for ever.
+func (c *change) run(tx *store.Tx) (e Entry, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = writ.Fail(writ.Internal, "a change of the store failed unexpectedly", fmt.Errorf("%w: %v", errPanic, p))
+		}
+	}()
+	return c.make(tx)
 }
 
 // batchLimit bounds how many callers share one commit.
@@ -29,8 +48,8 @@ type group struct {
 }
 
 // do has the change committed and returns how it went.
-func (g *group) do(make func(*store.Tx) (Entry, error)) error {
-	c := &change{make: make, turn: newTurn()}
+func (g *group) do(c *change) error {
+	c.turn = make(chan bool, 1)
 	g.mu.Lock()
 	g.pending = append(g.pending, c)
 	lead := !g.leading
@@ -41,8 +60,6 @@ func (g *group) do(make func(*store.Tx) (Entry, error)) error {
 	}
 	return c.err
 }
-
-func newTurn() chan bool { return make(chan bool, 1) }
 
 // lead commits what is pending; c is the first of it.
 func (g *group) lead(c *change) {

@@ -130,7 +130,7 @@ func (l *Ledger) signHead() error {
 		if err != nil {
 			return err
 		}
-		if err := l.group.do(func(tx *store.Tx) (Entry, error) { return Entry{}, tx.SetHead(h) }); err != nil {
+		if err := l.group.do(&change{make: func(tx *store.Tx) (Entry, error) { return Entry{}, tx.SetHead(h) }}); err != nil {
 			return err
 		}
 		l.kept, l.unseen = seq, append(l.unseen, h)
@@ -146,7 +146,7 @@ func (l *Ledger) signHead() error {
 	if !cut {
 		return nil
 	}
-	if err := l.group.do(func(*store.Tx) (Entry, error) { return witnessCut, nil }); err != nil {
+	if err := l.group.do(&change{make: func(*store.Tx) (Entry, error) { return witnessCut, nil }}); err != nil {
 		return err
 	}
 	return l.signHead()

@@ -109,6 +109,15 @@ func (l *Ledger) Now() string { return l.now().UTC().Format(TimeFormat) }
 // nothing: then only this change is dropped. Write returns once the outcome is
 // durable.
 func (l *Ledger) Write(ctx context.Context, make func(*store.Tx) (Entry, error)) error {
+	return l.write(ctx, &change{make: make})
+}
+
+// Append writes an entry that changes nothing else.
+func (l *Ledger) Append(ctx context.Context, e Entry) error {
+	return l.write(ctx, &change{plain: true, make: func(*store.Tx) (Entry, error) { return e, nil }})
+}
+
+func (l *Ledger) write(ctx context.Context, c *change) error {
 	if err := ctx.Err(); err != nil {
 		return writ.Fail(writ.StoreUnavailable, "the caller gave up before it was recorded", err)
 	}
@@ -116,12 +125,7 @@ func (l *Ledger) Write(ctx context.Context, make func(*store.Tx) (Entry, error))
 		return err
 	}
 	defer l.callers.Done()
-	return l.group.do(make)
-}
-
-// Append writes an entry that changes nothing else.
-func (l *Ledger) Append(ctx context.Context, e Entry) error {
-	return l.Write(ctx, func(*store.Tx) (Entry, error) { return e, nil })
+	return l.group.do(c)
 }
 
 // enter lets a caller in, unless nothing may be written now.
@@ -142,13 +146,13 @@ func (l *Ledger) enter() error {
 // alone; a store that fails drops them all.
 func (l *Ledger) commit(batch []*change) {
 	seq, last := l.seq, l.last
-	err := l.transact(func(tx *store.Tx) error {
+	err := l.transact(len(batch) == 1 && batch[0].plain, func(tx *store.Tx) error {
 		for _, c := range batch {
-			e, err := c.make(tx)
-			if writ.KindOf(err) == writ.StoreUnavailable {
+			e, err := c.run(tx)
+			if writ.KindOf(err) == writ.StoreUnavailable || errors.Is(err, errPanic) {
 				return err
 			}
-			if err != nil || e.Kind == "" {
+			if err != nil || e.Kind == "" { // refused, or a change that says nothing of itself
 				c.err = err
 				continue
 			}
@@ -177,10 +181,12 @@ func (l *Ledger) commit(batch []*change) {
 	}
 }
 
-func (l *Ledger) transact(f func(*store.Tx) error) error {
-	tx, err := l.db.Begin(context.Background())
-	if err != nil {
-		return err
+func (l *Ledger) transact(single bool, f func(*store.Tx) error) error {
+	tx, err := l.db.Single(context.Background()), error(nil)
+	if !single {
+		if tx, err = l.db.Begin(context.Background()); err != nil {
+			return err
+		}
 	}
 	if err := f(tx); err != nil {
 		return errors.Join(err, tx.Rollback())

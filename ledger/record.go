@@ -14,17 +14,15 @@ import (
 // in the same transaction: if it was used, ended or expired meanwhile, nothing is
 // recorded and nothing runs (I9).
 func (l *Ledger) Record(ctx context.Context, ev writ.Event) error {
+	if ev.Kind != writ.EventStarted || ev.Approval == "" {
+		return l.Append(ctx, entryOf(ev))
+	}
 	return l.Write(ctx, func(tx *store.Tx) (Entry, error) {
-		if ev.Kind == writ.EventStarted && ev.Approval != "" {
-			ok, err := tx.UseApproval(ev.Approval, ev.Decision.Subject.String(), l.Now())
-			if err != nil {
-				return Entry{}, err
-			}
-			if !ok {
-				return Entry{}, writ.Fail(writ.Conflict, "the approval was used, ended or expired meanwhile", nil)
-			}
+		ok, err := tx.UseApproval(ev.Approval, ev.Decision.Subject.String(), l.Now())
+		if err == nil && !ok {
+			err = writ.Fail(writ.Conflict, "the approval was used, ended or expired meanwhile", nil)
 		}
-		return entryOf(ev), nil
+		return entryOf(ev), err
 	})
 }
 
