@@ -61,7 +61,9 @@ func (g *group) do(c *change) error {
 	return c.err
 }
 
-// lead commits what is pending; c is the first of it.
+// lead commits what is pending; c is the first of it. Those who are done are woken
+// before the lead is passed on, so that what they ask for next can be in the
+// next commit already.
 func (g *group) lead(c *change) {
 	g.mu.Lock()
 	n := min(len(g.pending), batchLimit)
@@ -69,16 +71,16 @@ func (g *group) lead(c *change) {
 	g.pending = g.pending[n:]
 	g.mu.Unlock()
 	g.commit(batch)
-	g.mu.Lock()
-	if len(g.pending) > 0 {
-		g.pending[0].turn <- true
-	} else {
-		g.pending, g.leading = nil, false
-	}
-	g.mu.Unlock()
 	for _, other := range batch {
 		if other != c {
 			other.turn <- false
 		}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.pending) > 0 {
+		g.pending[0].turn <- true
+	} else {
+		g.pending, g.leading = nil, false
 	}
 }
