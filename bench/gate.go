@@ -188,6 +188,8 @@ func bareCommit(path string) (commit func() error, end func() error, err error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	body := string(make([]byte, 600))
-	return func() error { _, err := insert.Exec(body); return err }, db.Close, nil
+	// Rows as large as the two entries of a call, in turns.
+	bodies := []string{string(make([]byte, 1100)), string(make([]byte, 500))}
+	n := 0
+	return func() error { n++; _, err := insert.Exec(bodies[n%2]); return err }, db.Close, nil
 }

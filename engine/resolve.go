@@ -73,7 +73,7 @@ const maxLinks = 40
 
 var (
 	errLoop    = errors.New("too many symlinks on the way")
-	errMissing = errors.New("it goes up with .. from something that does not exist; write the path without ..")
+	errMissing = errors.New("it goes up with .. from something that does not exist; write the path without going up")
 )
 
 // follow gives the path that the kernel would arrive at: element by element, a
