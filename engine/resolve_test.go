@@ -71,10 +71,10 @@ func TestFollow(t *testing.T) {
 		{"loop", "", "too many symlinks on the way"},
 		{"ping/x", "", "too many symlinks on the way"},
 		// What stands there now decides what .. means later.
-		{"new/../f", "", `it goes up with .. from something that does not exist; write the path without ..`},
-		{"new/deeper/../../f", "", `it goes up with .. from something that does not exist; write the path without ..`},
-		{"danglingDir/../f", "", `it goes up with .. from something that does not exist; write the path without ..`},
-		{"danglingUp", "", `it goes up with .. from something that does not exist; write the path without ..`},
+		{"new/../f", "", `it goes up with .. from something that does not exist; write the path without going up`},
+		{"new/deeper/../../f", "", `it goes up with .. from something that does not exist; write the path without going up`},
+		{"danglingDir/../f", "", `it goes up with .. from something that does not exist; write the path without going up`},
+		{"danglingUp", "", `it goes up with .. from something that does not exist; write the path without going up`},
 		// A file is no directory.
 		{"f/x", "", "it cannot be looked up: not a directory"},
 		{"f/..", "", "it cannot be looked up: not a directory"},
