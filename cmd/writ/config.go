@@ -56,7 +56,7 @@ func (a *app) configShow() *cobra.Command {
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			for _, v := range values {
-				fmt.Fprintf(w, "%s\t%s\t%s\n", v.Key, v.Value, v.From)
+				fmt.Fprintf(w, "%s\t%s\t%s\n", v.Key, oneLine(v.Value), v.From)
 			}
 			return w.Flush()
 		},

@@ -77,7 +77,7 @@ func (a *app) showExplanation(x api.Explanation) error {
 func showReasons(reasons []writ.Reason) {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	for _, r := range reasons {
-		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", r.Effect, r.Source, visible(r.Text), r.Where)
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", r.Effect, r.Source, oneLine(r.Text), r.Where)
 	}
 	w.Flush()
 }

@@ -85,7 +85,7 @@ func (a *app) showEntries(entries []api.EntryView, last int64) (int64, error) {
 			}
 			continue
 		}
-		fmt.Printf("%6d  %s  %-20s %s%s\n", b.Seq, b.At[:min(19, len(b.At))], b.Kind, visible(b.who()), visible(b.what()))
+		fmt.Printf("%6d  %s  %-20s %s%s\n", b.Seq, b.At[:min(19, len(b.At))], b.Kind, oneLine(b.who()), oneLine(b.what()))
 	}
 	return last, nil
 }

@@ -42,6 +42,11 @@ func invisible(r rune) bool {
 		r == '\u115F' || r == '\u1160' || r == '\u3164' || r == '\uFFA0' || r == '\u034F' || r >= 0xE0000
 }
 
+// oneLine is visible for a cell of a table.
+func oneLine(s string) string {
+	return visible(strings.NewReplacer("\n", "\\n", "\t", "\\t").Replace(s))
+}
+
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
 func (a *app) print(v any) error {
