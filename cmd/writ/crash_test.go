@@ -149,7 +149,7 @@ func TestFullDisk(t *testing.T) {
 	t.Cleanup(func() {
 		w.run("", "serve", "--stop")
 		w.daemonGone()
-		if err := syscall.Unmount(w.state(), 0); err != nil {
+		if err := syscall.Unmount(w.state(), syscall.MNT_DETACH); err != nil {
 			t.Error(err)
 		}
 	})

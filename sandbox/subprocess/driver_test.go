@@ -98,7 +98,9 @@ func miniDaemon(ws string) {
 	c.Limits.Wall = 300 * time.Second
 	g := gate{c, func(ctx context.Context, w writ.Writ) error {
 		_, err := d.Start(ctx, w, sandbox.Spec{Dir: ws, Stdout: os.Stdout, Argv: []string{"bash", "-c",
-			`trap '' TERM HUP; setsid sleep 1000 & echo $!; (setsid setsid sleep 1000 & echo $!); echo $$ $PPID; echo ready; sleep 1000`}})
+			`trap '' TERM HUP; setsid sleep 1000 & echo $!
+(setsid setsid bash -c 'echo $$ > pid; exec sleep 1000' &); until [ -s pid ]; do sleep 0.01; done; cat pid
+echo $$ $PPID; echo ready; sleep 1000`}})
 		if err == nil {
 			select {}
 		}
