@@ -80,10 +80,11 @@ func (c *Client) send(ctx context.Context, method, path string, body any) (*http
 	return nil, &p
 }
 
-// Alive reports whether a daemon answers.
-func (c *Client) Alive(ctx context.Context) bool {
+// Health is what a daemon that answers says of itself.
+func (c *Client) Health(ctx context.Context) (Health, error) {
 	var h Health
-	return c.do(ctx, "GET", "/v1/health", nil, &h) == nil
+	err := c.do(ctx, "GET", "/v1/health", nil, &h)
+	return h, err
 }
 
 // Call makes one call and waits for a person, where one is asked, at most that long.

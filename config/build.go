@@ -192,6 +192,9 @@ func (b *builder) list(key string, texts []string, denies bool) access.List {
 			b.fail(key, "%s", describe(err))
 		case denies && slices.ContainsFunc(access.Discovery, e.Match):
 			b.fail(key, "%q denies discovery, which is always permitted; name the tools to deny", text)
+		case denies && e.Literal() != "" && !slices.ContainsFunc(b.tools, e.Match):
+			// A misspelt name in a list of what is denied would deny nothing.
+			b.fail(key, "there is no tool %q to deny%s", text, spell.Hint(text, b.tools))
 		case !slices.ContainsFunc(b.tools, e.Match) && !slices.ContainsFunc(access.Discovery, e.Match):
 			b.warn(key, "%q matches no tool there is%s", text, spell.Hint(text, b.tools))
 		}

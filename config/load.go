@@ -165,6 +165,22 @@ func (c *Config) checkStore(d *decoder) {
 	}
 }
 
+// StateOf finds the state directory of a configuration that may not hold: a
+// daemon that runs must be reachable, above all to be stopped, while somebody is
+// editing the file.
+func StateOf(path string) string {
+	c := &Config{Path: path, File: defaults(), lines: map[string]int{}, trails: map[string][]string{}}
+	d := &decoder{lines: c.lines}
+	if text, err := os.ReadFile(path); err == nil {
+		d.file(text, c.File) // what cannot be read leaves the default
+	}
+	if c.checkStore(d); c.StatePath == "" {
+		c.File.Store = Store{}
+		c.checkStore(d)
+	}
+	return c.StatePath
+}
+
 // StateHome is the default directory of writ's state.
 func StateHome() string {
 	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -104,7 +105,32 @@ func (e *Engine) Explain(ctx context.Context, agent, toolName string, args []byt
 	if err != nil {
 		return writ.Decision{}, err
 	}
-	return decider{e}.Decide(ctx, c)
+	d, err := e.decider.Decide(ctx, c)
+	if err != nil {
+		return writ.Decision{}, err
+	}
+	if e.stops.is(agent) {
+		deny(&d, "stop", stoppedError(agent))
+	}
+	if err := e.holds(ctx, c.Tool, d.Confine); err != nil {
+		deny(&d, "sandbox", err)
+	}
+	return d, nil
+}
+
+// deny adds a reason that is no rule of the configuration.
+func deny(d *writ.Decision, source string, err error) {
+	_, msg := writ.Public(err)
+	d.Effect = writ.Deny
+	d.Reasons = append(slices.Clone(d.Reasons), writ.Reason{Effect: writ.Deny, Source: source, Text: msg, Where: "this machine"})
+}
+
+// holds reports why no sandbox could run a tool so confined, or nil.
+func (e *Engine) holds(ctx context.Context, name string, c writ.Confinement) error {
+	if t, ok := e.catalog.Lookup(name); !ok || t.Runs != tool.InBox {
+		return nil
+	}
+	return e.drivers.Check(ctx, c)
 }
 
 // decider is the gate's Decider: what the configuration says, and what cannot be
@@ -121,10 +147,8 @@ func (d decider) Decide(ctx context.Context, c writ.Call) (writ.Decision, error)
 	if err != nil || out.Effect == writ.Deny {
 		return out, err
 	}
-	if t, ok := d.e.catalog.Lookup(c.Tool); ok && t.Runs == tool.InBox {
-		if err := d.e.drivers.Check(ctx, out.Confine); err != nil {
-			return writ.Decision{}, err
-		}
+	if err := d.e.holds(ctx, c.Tool, out.Confine); err != nil {
+		return writ.Decision{}, err
 	}
 	return out, nil
 }

@@ -209,7 +209,7 @@ func (e *Engine) Lift(ctx context.Context, agent string, cred Credentials) error
 	err = e.ledger.Write(ctx, func(tx *store.Tx) (ledger.Entry, error) {
 		ok, err := tx.LiftStop(agent)
 		if err == nil && !ok {
-			err = writ.Fail(writ.NotFound, fmt.Sprintf("%q is not stopped", agent), nil)
+			err = writ.Fail(writ.NotFound, fmt.Sprintf("there is no stop of %q by that name; stops are lifted as they were set, by agent or with --all", agent), nil)
 		}
 		return ledger.Entry{Kind: "stop.lifted", Agent: agent, Person: by}, err
 	})

@@ -83,5 +83,5 @@ func (s *stops) cancelAll() {
 }
 
 func stoppedError(agent string) error {
-	return writ.Fail(writ.Stopped, fmt.Sprintf("agent %s is stopped; a person has to lift the stop", agent), nil)
+	return writ.Fail(writ.Stopped, fmt.Sprintf("agent %s is stopped; a person lifts it with: writ stop --lift", agent), nil)
 }

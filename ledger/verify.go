@@ -78,6 +78,10 @@ func Verify(src Source, key ed25519.PublicKey) (*Report, error) {
 	r := &Report{Key: hex.EncodeToString(key), Problems: []string{}}
 	m := marks{map[int64]writ.Digest{}, map[string]bool{}}
 	signedHeads(r, src.Heads, key, m)
+	if r.Heads == 0 && len(src.Heads) > 0 {
+		r.Problems = append(r.Problems[:1], fmt.Sprintf("and so with all %d heads; is it the right key?", len(src.Heads)))
+		return r, nil
+	}
 	if src.Witness != "" {
 		witnessed(r, src, key, m)
 	}

@@ -102,7 +102,7 @@ func (a *app) agentToken() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			by, err := src.credentials()
+			by, err := src.credentials(cmd.Context())
 			if err != nil {
 				return err
 			}

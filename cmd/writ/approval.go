@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -29,6 +31,9 @@ func (a *app) approvalList() *cobra.Command {
 			client, err := a.connect(cmd.Context())
 			if err != nil {
 				return err
+			}
+			if !slices.Contains(states, state) {
+				return usagef("there is no state %q; there are %s", state, strings.Join(states, ", "))
 			}
 			if state == "all" {
 				state = ""
@@ -55,6 +60,8 @@ func (a *app) approvalList() *cobra.Command {
 	c.Flags().StringVar(&state, "state", "pending", "pending, approved, rejected, expired, void, used or all")
 	return c
 }
+
+var states = []string{"pending", "approved", "rejected", "expired", "void", "used", "all"}
 
 func ago(at string) string {
 	t, err := time.Parse(time.RFC3339Nano, at)
@@ -167,7 +174,7 @@ func (a *app) decide(ctx context.Context, client *api.Client, id, digest string,
 	if digest == "" {
 		digest = r.Digest
 	}
-	by, err := src.credentials()
+	by, err := src.credentials(ctx)
 	if err != nil {
 		return err
 	}

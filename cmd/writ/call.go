@@ -125,6 +125,9 @@ func (a *app) call(ctx context.Context, client *api.Client, req api.CallRequest,
 		pending := errors.As(err, &p) && p.Kind == writ.Pending
 		switch {
 		case pending && noWait:
+			if a.json {
+				return errors.Join(a.print(p), exitCode(exitPending))
+			}
 			return a.leftPending(p.Approval)
 		case pending:
 			if id != p.Approval {
@@ -133,6 +136,8 @@ func (a *app) call(ctx context.Context, client *api.Client, req api.CallRequest,
 			wait, id = patience, p.Approval
 		case ctx.Err() != nil && id != "":
 			return a.leftPending(id)
+		case err != nil && p == nil && id != "":
+			return fmt.Errorf("the daemon ended while request %s waited; it is still pending, make the same call again", id)
 		case err != nil:
 			if a.json && p != nil {
 				return errors.Join(a.print(p), exitCode(codeOf(err)))

@@ -199,7 +199,7 @@ func fill(t *testing.T, path string) {
 func TestSecondDaemonIsRefused(t *testing.T) {
 	w := newWorld(t, standard, "").init()
 	w.serve()
-	if o := w.run("", "serve"); o.code != 1 || !strings.Contains(o.err, "another writ process has the store open; 'writ serve --stop' ends it") {
+	if o := w.run("", "serve"); o.code != 1 || !strings.Contains(o.err, "another writ process has the store open: a daemon already runs on it") {
 		t.Errorf("%+v", o)
 	}
 }

@@ -24,17 +24,32 @@ func (a *app) loadConfig() (*config.Config, error) {
 	return engine.LoadConfig(path)
 }
 
-// connect is a client of the daemon, which is started when it is down.
+// connect is a client of the daemon, which is started when it is down. A daemon
+// that runs is reached whatever has become of the file since: stopping an agent
+// must not wait for a typo to be found.
 func (a *app) connect(ctx context.Context) (*api.Client, error) {
-	cfg, err := a.loadConfig()
+	path, err := config.Path(a.configFlag)
 	if err != nil {
 		return nil, err
 	}
-	c := api.Dial(cfg.StatePath)
-	if c.Alive(ctx) {
+	cfg, err := engine.LoadConfig(path)
+	if err != nil {
+		c := api.Dial(config.StateOf(path))
+		if _, dead := c.Health(ctx); dead != nil {
+			return nil, err
+		}
+		fmt.Fprintf(os.Stderr, "warning: the daemon runs under the configuration as it was; now it does not hold:\n%s\n", visible(err.Error()))
 		return c, nil
 	}
-	return c, startDaemon(ctx, cfg, c)
+	c := api.Dial(cfg.StatePath)
+	h, err := c.Health(ctx)
+	if err != nil {
+		return c, startDaemon(ctx, cfg, c)
+	}
+	if h.Policy != cfg.Digest.String() {
+		fmt.Fprintf(os.Stderr, "warning: %s changed since the daemon started; '%s serve --stop', and the next command takes it up\n", path, self())
+	}
+	return c, nil
 }
 
 // startWithin is how long a daemon may take to answer.
@@ -71,14 +86,14 @@ func startDaemon(ctx context.Context, cfg *config.Config, c *api.Client) error {
 		select {
 		case <-exited:
 			// Another caller may have started one at the same moment.
-			if c.Alive(ctx) {
+			if _, err := c.Health(ctx); err == nil {
 				return nil
 			}
 			return fmt.Errorf("the daemon did not start: %s", lastLines(logPath))
 		case <-ctx.Done():
 			return errors.New("the daemon does not answer; see " + logPath)
 		case <-time.After(20 * time.Millisecond):
-			if c.Alive(ctx) {
+			if _, err := c.Health(ctx); err == nil {
 				return nil
 			}
 		}

@@ -22,7 +22,7 @@ func (a *app) explainCommand() *cobra.Command {
 configuration it came from, and all that the call would reach.
 Exit code 3 when it would be denied, 4 when a person would be asked.`,
 		Example: `  writ explain delete_file --agent coder path=old.txt
-  writ explain shell_command --agent coder --args '{"command":"make","hosts":["example.com"]}'`,
+  writ explain shell_command --agent coder --args '{"command":"make","writable":["/srv/out"]}'`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usagef("expected a tool's name; 'writ tool list' shows them")
@@ -89,6 +89,9 @@ func showReach(c writ.Confinement) {
 			return "nothing"
 		}
 		return visible(strings.Join(items, ", "))
+	}
+	if c.Exec.Mode != writ.ExecNone {
+		fmt.Println("  can use      the system's programs as far as listed, its libraries, a few files of /etc, a /tmp of its own")
 	}
 	fmt.Printf("  can read     %s\n  can write    %s\n  never        %s\n", list(c.Read), list(c.Write), list(c.Hide))
 	hosts := "no network"

@@ -131,7 +131,8 @@ func (a *app) setUp(ctx context.Context, src *passphraseSource) error {
 	if err != nil {
 		return err
 	}
-	if client := api.Dial(cfg.StatePath); client.Alive(ctx) {
+	client := api.Dial(cfg.StatePath)
+	if _, err := client.Health(ctx); err == nil {
 		return a.setUpOn(ctx, client, cfg, src)
 	}
 	e, err := engine.Open(ctx, engine.Options{Config: cfg.Path})
@@ -150,7 +151,7 @@ func (a *app) setUpOn(ctx context.Context, s setup, cfg *config.Config, src *pas
 		fmt.Printf("person         %s (there already)\n\n'%s agent token NAME' makes another token.\n", people[0].Name, self())
 		return nil
 	}
-	pass, err := src.chosen()
+	pass, err := src.chosen(ctx)
 	if err != nil {
 		return err
 	}

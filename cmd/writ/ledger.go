@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/api"
 	"github.com/writ-run/writ/ledger"
 )
@@ -154,6 +155,9 @@ without a daemon, under the key that you name.`,
 }
 
 func (a *app) verify(ctx context.Context, file, key, head string) (ledger.Report, error) {
+	if _, err := writ.ParseDigest(head); err != nil && head != "" {
+		return ledger.Report{}, usagef("--head: %v", err)
+	}
 	if file == "" {
 		client, err := a.connect(ctx)
 		if err != nil {
@@ -163,7 +167,7 @@ func (a *app) verify(ctx context.Context, file, key, head string) (ledger.Report
 	}
 	pub, err := hex.DecodeString(key)
 	if err != nil || len(pub) != ed25519.PublicKeySize {
-		return ledger.Report{}, usagef("name the public key with --key; 'writ ledger verify' prints it")
+		return ledger.Report{}, usagef("name the public key with --key, 64 hexadecimal digits; 'writ ledger verify' prints it")
 	}
 	f, err := os.Open(file)
 	if err != nil {

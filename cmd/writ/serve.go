@@ -45,7 +45,7 @@ func (a *app) serve(ctx context.Context) error {
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelInfo}))
 	e, err := engine.Open(ctx, engine.Options{Config: path, Log: log})
 	if errors.Is(err, sqlite.ErrLocked) {
-		return fmt.Errorf("%w; 'writ serve --stop' ends it", err)
+		return fmt.Errorf("%w: a daemon already runs on it; '%s serve --stop' ends it", err, self())
 	}
 	if err != nil {
 		return err
@@ -97,11 +97,11 @@ Nobody can approve yet. In another terminal:
 }
 
 func (a *app) endDaemon(ctx context.Context) error {
-	cfg, err := a.loadConfig()
+	path, err := config.Path(a.configFlag)
 	if err != nil {
 		return err
 	}
-	err = api.Dial(cfg.StatePath).Shutdown(ctx)
+	err = api.Dial(config.StateOf(path)).Shutdown(ctx)
 	if api.IsDown(err) {
 		return errors.New("no daemon runs")
 	}

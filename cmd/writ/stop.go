@@ -37,18 +37,18 @@ what it runs is killed. A stop survives restarts; only a person lifts it, with
 			if !lift {
 				err := client.Stop(cmd.Context(), api.StopRequest{Agent: agent, Reason: reason})
 				if err == nil {
-					fmt.Println("stopped", agent)
+					fmt.Println("stopped", stoppedName(agent))
 				}
 				return err
 			}
-			by, err := src.credentials()
+			by, err := src.credentials(cmd.Context())
 			if err != nil {
 				return err
 			}
 			if err := client.Lift(cmd.Context(), agent, by); err != nil {
 				return err
 			}
-			fmt.Println("lifted", agent)
+			fmt.Println("lifted the stop of", stoppedName(agent))
 			return nil
 		},
 	}
@@ -57,4 +57,11 @@ what it runs is killed. A stop survives restarts; only a person lifts it, with
 	c.Flags().StringVar(&reason, "reason", "", "why; recorded")
 	personFlags(c, &src)
 	return c
+}
+
+func stoppedName(agent string) string {
+	if agent == "*" {
+		return "all agents"
+	}
+	return agent
 }

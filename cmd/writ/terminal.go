@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,10 +12,12 @@ import (
 	"os/user"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 
 	"github.com/writ-run/writ/engine"
+	"github.com/writ-run/writ/person"
 )
 
 // visible makes control, bidirectional and invisible characters readable, so that
@@ -65,25 +68,25 @@ type passphraseSource struct {
 	lines *bufio.Reader
 }
 
-func (p *passphraseSource) credentials() (engine.Credentials, error) {
-	pass, err := p.read("Passphrase: ")
+func (p *passphraseSource) credentials(ctx context.Context) (engine.Credentials, error) {
+	pass, err := p.read(ctx, "Passphrase: ")
 	return engine.Credentials{Name: p.name, Passphrase: pass}, err
 }
 
 // chosen reads a new passphrase, twice on a terminal.
-func (p *passphraseSource) chosen() (string, error) {
-	first, err := p.read("Choose a passphrase: ")
-	if err != nil || p.stdin {
+func (p *passphraseSource) chosen(ctx context.Context) (string, error) {
+	first, err := p.read(ctx, fmt.Sprintf("Choose a passphrase, at least %d characters: ", person.MinPassphrase))
+	if err != nil || p.stdin || utf8.RuneCountInString(first) < person.MinPassphrase {
 		return first, err
 	}
-	again, err := p.read("Again: ")
+	again, err := p.read(ctx, "Again: ")
 	if err == nil && again != first {
 		err = errors.New("the two passphrases differ; nothing was changed")
 	}
 	return first, err
 }
 
-func (p *passphraseSource) read(prompt string) (string, error) {
+func (p *passphraseSource) read(ctx context.Context, prompt string) (string, error) {
 	if p.stdin {
 		if p.lines == nil {
 			p.lines = bufio.NewReader(os.Stdin)
@@ -100,8 +103,28 @@ func (p *passphraseSource) read(prompt string) (string, error) {
 	}
 	defer tty.Close()
 	fmt.Fprint(tty, prompt)
+	before, err := term.GetState(int(tty.Fd()))
+	if err != nil {
+		return "", err
+	}
+	// Reading a terminal cannot be called off, so Ctrl-C puts it back as it was
+	// and ends the program. Nothing has been sent yet.
+	read := make(chan struct{})
+	defer close(read)
+	go func() {
+		select {
+		case <-ctx.Done():
+			_ = term.Restore(int(tty.Fd()), before)
+			fmt.Fprintln(tty, "\nwrit: interrupted; nothing was changed")
+			os.Exit(exitError)
+		case <-read:
+		}
+	}()
 	pass, err := term.ReadPassword(int(tty.Fd()))
 	fmt.Fprintln(tty)
+	if err == io.EOF {
+		err = errors.New("no passphrase was typed; nothing was changed")
+	}
 	return string(pass), err
 }
 

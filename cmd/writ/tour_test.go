@@ -137,3 +137,51 @@ func TestStop(t *testing.T) {
 	}
 	w.verifies()
 }
+
+// A daemon that runs can be stopped, and told to stop an agent, whatever has
+// become of its configuration file since.
+func TestStopWithBrokenConfiguration(t *testing.T) {
+	w := newWorld(t, standard, "").init()
+	w.must("", "doctor")
+	w.edit("role: developer", "rolle: developer")
+	o := w.run("", "stop", "coder")
+	if o.code != 0 || !strings.Contains(o.err, "agents.coder.rolle: unknown key; did you mean role?") {
+		t.Errorf("stop: %+v", o)
+	}
+	w.edit("rolle: developer", "role: developer")
+	if o := w.call("stat", map[string]any{"path": "."}); o.code != 3 {
+		t.Errorf("the agent is not stopped: %+v", o)
+	}
+	w.edit("role: developer", "rolle: developer")
+	if o := w.run("", "serve", "--stop"); o.code != 0 {
+		t.Errorf("serve --stop: %+v", o)
+	}
+	w.daemonGone()
+	if o := w.run("", "doctor"); o.code != 1 {
+		t.Errorf("a daemon started under a configuration that does not hold: %+v", o)
+	}
+}
+
+func TestChangedConfigurationIsSaid(t *testing.T) {
+	w := newWorld(t, standard, "").init()
+	if o := w.run("", "agent", "list"); o.code != 0 || strings.Contains(o.err, "changed") {
+		t.Errorf("%+v", o)
+	}
+	w.edit("level: standard", "level: restricted")
+	if o := w.run("", "agent", "list"); o.code != 0 || !strings.Contains(o.err, "changed since the daemon started") {
+		t.Errorf("%+v", o)
+	}
+}
+
+// What no sandbox can hold is in the explanation, beside every other reason.
+func TestExplain(t *testing.T) {
+	w := newWorld(t, standard, "").init()
+	o := w.run("", "explain", "code_runner", "--agent", "coder", "language=python", "code=1")
+	if o.code != 3 || !strings.Contains(o.out, "sandbox_unavailable") || !strings.Contains(o.out, "role developer names it") {
+		t.Errorf("%+v", o)
+	}
+	o = w.run("", "explain", "delete_file", "--agent", "coder", "path=x")
+	if o.code != 4 || !strings.Contains(o.out, "writ.yaml:") {
+		t.Errorf("%+v", o)
+	}
+}

@@ -49,13 +49,13 @@ var boxed = policy.Policy{
 
 var shellDefinition = tool.Definition{
 	Name: "shell_command", Title: "Run a shell command",
-	Description: "Run a command with bash -o pipefail -c in a sandbox and return its output. It writes only in the workspace and has no network, unless the call names hosts or writable paths, which asks a person.",
+	Description: "Run a command with bash -o pipefail -c in a sandbox and return its output. It has no network and writes only in the workspace; writable paths elsewhere are named, which asks a person. Hosts cannot be reached in this version.",
 	Category:    action.Terminal, Action: "code:write", Class: writ.ClassNone, Tier: "medium", Policy: boxed, Runs: tool.InBox,
 	Schema: json.RawMessage(`{"type":"object","additionalProperties":false,"required":["command"],"properties":{
 		"command":{"type":"string","minLength":1,"maxLength":100000,"x-writ-text":true,"description":"The command line."},
 		"directory":{"type":"string","x-writ-path":"read","description":"Working directory; the workspace when left out."},
 		"timeout_seconds":{"type":"integer","minimum":1,"maximum":600,"description":"Seconds before it is ended; 30 when left out."},
-		"hosts":{"type":"array","maxItems":32,"items":{"type":"string","x-writ-host":true},"description":"Hosts it has to reach, as host or host:port."},
+		"hosts":{"type":"array","maxItems":32,"items":{"type":"string","x-writ-host":true},"description":"Hosts it has to reach, as host or host:port. No sandbox of this version can hold that, so such a call is refused."},
 		"writable":{"type":"array","maxItems":32,"items":{"type":"string","x-writ-path":"write"},"description":"Existing paths outside the workspace it has to change."}}}`),
 	Examples: []tool.Example{{What: "count lines", Args: json.RawMessage(`{"command":"wc -l *.go | tail -1"}`)}},
 	Failures: []string{"the command exits with another status than 0", "it runs into the time limit; what it wrote until then is kept", "no sandbox holds what the call may reach (sandbox_unavailable)"},
