@@ -28,6 +28,16 @@ type Entry struct {
 	Agent  string
 	Person string // who did it, where a person did
 	Data   []wire.Field
+
+	data string // Data as it is written, once encoded
+}
+
+// encode writes Data out. Callers do it before they queue up, so that it is not
+// done one after the other.
+func (e *Entry) encode() error {
+	b, err := wire.AppendObject(make([]byte, 0, 768), e.Data...)
+	e.data = string(b)
+	return err
 }
 
 // Options are what a ledger needs besides its store.
@@ -114,6 +124,9 @@ func (l *Ledger) Write(ctx context.Context, make func(*store.Tx) (Entry, error))
 
 // Append writes an entry that changes nothing else.
 func (l *Ledger) Append(ctx context.Context, e Entry) error {
+	if err := e.encode(); err != nil {
+		return err
+	}
 	return l.write(ctx, &change{plain: true, make: func(*store.Tx) (Entry, error) { return e, nil }})
 }
 
@@ -199,13 +212,14 @@ func (l *Ledger) transact(single bool, f func(*store.Tx) error) error {
 func (l *Ledger) seal(e Entry, seq int64, prev writ.Digest) (store.Entry, error) {
 	at := l.Now()
 	e.Kind, e.Call, e.Agent = valid(e.Kind), valid(e.Call), valid(e.Agent)
-	data, err := wire.AppendObject(nil, e.Data...)
-	if err != nil {
-		return store.Entry{}, err
+	if e.data == "" {
+		if err := e.encode(); err != nil {
+			return store.Entry{}, err
+		}
 	}
-	body, err := wire.AppendObject(make([]byte, 0, 512+len(data)),
+	body, err := wire.AppendObject(make([]byte, 0, 512+len(e.data)),
 		wire.Str("agent", e.Agent), wire.Str("at", at), wire.Str("call", e.Call), wire.Str("chain", l.chain),
-		wire.Raw("data", string(data)), wire.Str("kind", e.Kind), wire.Str("person", e.Person),
+		wire.Raw("data", e.data), wire.Str("kind", e.Kind), wire.Str("person", e.Person),
 		wire.Str("prev", prev.String()), wire.Int("seq", seq))
 	if err != nil {
 		return store.Entry{}, err
