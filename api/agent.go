@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/engine"
@@ -82,8 +83,18 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request) {
 		s.problem(w, r, err, "")
 		return
 	}
+	done, err := s.begin(who.Session)
+	if err != nil {
+		s.problem(w, r, err, "")
+		return
+	}
+	defer done()
 	var req CallRequest
 	if err := read(r, &req); err != nil {
+		s.problem(w, r, err, "")
+		return
+	}
+	if err := checkTask(req.Task); err != nil {
 		s.problem(w, r, err, "")
 		return
 	}
@@ -100,6 +111,14 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.reply(w, http.StatusOK, CallReply{out.CallID, out.Result.Content, out.Result.IsError, out.Result.Metadata})
+}
+
+// checkTask keeps a task to a name: it goes into the record for ever.
+func checkTask(task string) error {
+	if len(task) > 128 || strings.ContainsFunc(task, func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsPrint(r) }) {
+		return writ.Fail(writ.Invalid, "task: use at most 128 printable ASCII characters", nil)
+	}
+	return nil
 }
 
 func patience(text string) (time.Duration, error) {

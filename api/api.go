@@ -17,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/writ-run/writ"
@@ -38,11 +39,19 @@ type Server struct {
 	engine *engine.Engine
 	log    *slog.Logger
 	stop   context.CancelFunc // ends Serve
-	slots  chan struct{}      // one a request under way
+
+	mu   sync.Mutex
+	busy map[string]int // requests under way by session
 }
 
-// maxRequests bounds how many requests are under way at once.
-const maxRequests = 1024
+// What agents may have under way at once: connections, and requests of one token.
+// The operator's socket has slots of its own, so that no agent can keep a stop
+// out.
+const (
+	maxRequests      = 512
+	maxConnections   = 512
+	maxTokenRequests = 128
+)
 
 // Listeners are where a server listens.
 type Listeners struct {
@@ -87,11 +96,11 @@ func listenSocket(path string) (net.Listener, error) {
 func Serve(ctx context.Context, e *engine.Engine, l Listeners, log *slog.Logger) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s := &Server{engine: e, log: log, stop: cancel, slots: make(chan struct{}, maxRequests)}
+	s := &Server{engine: e, log: log, stop: cancel, busy: map[string]int{}}
 	agents := s.httpServer(loopbackOnly(s.agentRoutes(http.NewServeMux())))
 	operator := s.httpServer(s.operatorRoutes(s.agentRoutes(http.NewServeMux())))
 	failed := make(chan error, 2)
-	go func() { failed <- agents.Serve(l.Agents) }()
+	go func() { failed <- agents.Serve(atMost(l.Agents, maxConnections)) }()
 	go func() { failed <- operator.Serve(l.Operator) }()
 	var err error
 	select {
@@ -113,17 +122,17 @@ func Serve(ctx context.Context, e *engine.Engine, l Listeners, log *slog.Logger)
 
 func (s *Server) httpServer(h http.Handler) *http.Server {
 	return &http.Server{
-		Handler: s.bounded(h), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 60 * time.Second, IdleTimeout: 2 * time.Minute,
+		Handler: s.bounded(h, make(chan struct{}, maxRequests)), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 20 * time.Second, IdleTimeout: 30 * time.Second,
 		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 }
 
-// bounded holds requests to a number and a size, and keeps a panic to itself.
-func (s *Server) bounded(h http.Handler) http.Handler {
+// bounded holds requests of one door to a number and a size.
+func (s *Server) bounded(h http.Handler, slots chan struct{}) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
-		case s.slots <- struct{}{}:
-			defer func() { <-s.slots }()
+		case slots <- struct{}{}:
+			defer func() { <-slots }()
 		default:
 			w.Header().Set("Retry-After", "1")
 			s.problem(w, r, writ.Fail(writ.Conflict, "too many requests are under way; try again", nil), "")

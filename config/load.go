@@ -278,7 +278,17 @@ func (c *Config) apart(d *decoder, key, project string) {
 		what  string
 		trail []string
 	}{{"the configuration", trail(c.Path)}, {"the store", c.trails["store.path"]}, {"the witness", c.trails["store.witness"]}}
+	if self, err := os.Executable(); err == nil { // an agent that replaces it runs outside every box
+		own = append(own, struct {
+			what  string
+			trail []string
+		}{"the writ program", trail(self)})
+	}
 	for _, o := range own {
+		if at := sameDirectory(o.trail, project); at != "" {
+			d.reject(key, "%s lies inside it, where agents write: %s is the same directory under another name; move one of them", o.what, at)
+			continue
+		}
 		if i := slices.IndexFunc(o.trail, func(at string) bool { return policy.Below(at, project) }); i >= 0 {
 			d.reject(key, "%s (%s) lies inside it, where agents write; move one of them", o.what, o.trail[i])
 		}
@@ -287,6 +297,31 @@ func (c *Config) apart(d *decoder, key, project string) {
 		d.reject(key, "it lies inside the store (%s), which no agent reaches; move one of them", c.StatePath)
 	}
 }
+
+// sameDirectory finds a directory above one of the paths that is project itself
+// under another name, such as a second mount of it.
+func sameDirectory(paths []string, project string) string {
+	want, err := os.Stat(project)
+	if err != nil {
+		return ""
+	}
+	for _, p := range paths {
+		for dir := filepath.Dir(p); ; dir = filepath.Dir(dir) {
+			info, err := os.Stat(dir)
+			if err == nil && dir != project && os.SameFile(info, want) && !policy.Below(p, project) {
+				return dir
+			}
+			if dir == filepath.Dir(dir) {
+				break
+			}
+		}
+	}
+	return ""
+}
+
+// system directories are no place to work in: what lies there is run or obeyed by
+// everything else.
+var system = []string{"/proc", "/sys", "/dev", "/etc", "/boot", "/bin", "/sbin", "/lib", "/lib64", "/usr/bin", "/usr/sbin", "/usr/lib", "/usr/local/bin", "/usr/local/sbin"}
 
 func (c *Config) directory(d *decoder, key, p string) (string, bool) {
 	p, ok := c.path(d, key, p)
@@ -299,6 +334,8 @@ func (c *Config) directory(d *decoder, key, p string) (string, bool) {
 		d.reject(key, "%s is not a directory; make it first: mkdir -p %s", p, p)
 	case !info.IsDir():
 		d.reject(key, "%s is not a directory; name one", p)
+	case slices.ContainsFunc(system, func(s string) bool { return policy.Below(p, s) || policy.Below(s, p) && p != "/" }):
+		d.reject(key, "%s is a part of the system and cannot be a workspace; name another directory", p)
 	case p == "/":
 		d.reject(key, "the root directory cannot be a workspace; name a directory below it")
 	default:

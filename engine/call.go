@@ -77,6 +77,12 @@ func (e *Engine) prepare(who Caller, toolName string, args []byte) (writ.Call, e
 		return c, tool.Missing(toolName, e.visibleNames(who.Agent))
 	}
 	c.Tool, c.Definition = t.Name, t.Digest
+	if !e.decider.Visible(who.Agent, t.Name) {
+		// The gate will deny it, whatever the arguments; what they should have
+		// been is not for this caller to learn.
+		c.Args, c.ArgsDigest, c.Resolved = "{}", wire.Digest(string(args)), true
+		return c, nil
+	}
 	canonical, value, err := t.Args(args)
 	if err != nil {
 		return c, err

@@ -106,19 +106,19 @@ func (a *app) approvalShow() *cobra.Command {
 
 // showRequest prints everything that the digest binds. Nothing is cut.
 func showRequest(r approval.Request) {
-	fmt.Printf("request   %s (%s)\nagent     %s\ntool      %s\nasked     %s, expires %s\n", r.ID, r.State, visible(r.Agent), visible(r.Tool), ago(r.Requested), until(r.Expires))
+	fmt.Printf("request   %s (%s)\nagent     %s\ntool      %s\nasked     %s, expires %s\n", r.ID, r.State, oneLine(r.Agent), oneLine(r.Tool), ago(r.Requested), until(r.Expires))
 	if r.By != "" {
-		fmt.Printf("decided   by %s %s %s\n", r.By, ago(r.Decided), visible(r.Reason))
+		fmt.Printf("decided   by %s %s %s\n", r.By, ago(r.Decided), oneLine(r.Reason))
 	}
 	if s := r.Shown; s != nil {
-		fmt.Printf("action    %s, risk %s, class %s\ndirectory %s\n\narguments (%d bytes)\n", s.Action, s.Risk, s.Class, visible(s.Dir), len(s.Args))
+		fmt.Printf("action    %s, risk %s, class %s\ndirectory %s\n\narguments (%d bytes)\n", s.Action, s.Risk, s.Class, oneLine(s.Dir), len(s.Args))
 		var pretty bytes.Buffer
 		if json.Indent(&pretty, s.Args, "  ", "  ") != nil {
 			pretty.Write(s.Args)
 		}
 		fmt.Printf("  %s\n", visible(pretty.String()))
 		for _, n := range s.Resolved {
-			fmt.Printf("  %s is %s\n", visible(n.Argument), visible(n.Is))
+			fmt.Printf("  %s is %s\n", oneLine(n.Argument), oneLine(n.Is))
 		}
 		fmt.Println("\nwhy it asks")
 		showReasons(s.Reasons)

@@ -43,8 +43,11 @@ func (a *app) connect(ctx context.Context) (*api.Client, error) {
 	}
 	c := api.Dial(cfg.StatePath)
 	h, err := c.Health(ctx)
-	if err != nil {
+	if api.IsDown(err) {
 		return c, startDaemon(ctx, cfg, c)
+	}
+	if err != nil {
+		return nil, err
 	}
 	if h.Policy != cfg.Digest.String() {
 		fmt.Fprintf(os.Stderr, "warning: %s changed since the daemon started; '%s serve --stop', and the next command takes it up\n", path, self())
@@ -66,7 +69,7 @@ func startDaemon(ctx context.Context, cfg *config.Config, c *api.Client) error {
 		return fmt.Errorf("start the daemon: %w", err)
 	}
 	logPath := filepath.Join(cfg.StatePath, "daemon.log")
-	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("start the daemon: %w", err)
 	}

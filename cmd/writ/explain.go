@@ -88,7 +88,7 @@ func showReach(c writ.Confinement) {
 		if len(items) == 0 {
 			return "nothing"
 		}
-		return visible(strings.Join(items, ", "))
+		return oneLine(strings.Join(items, ", "))
 	}
 	if c.Exec.Mode != writ.ExecNone {
 		fmt.Println("  can use      the system's programs as far as listed, its libraries, a few files of /etc, a /tmp of its own")

@@ -61,10 +61,12 @@ func checkRoots(c writ.Confinement) error {
 			return writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: driver subprocess cannot allow "+p+" without showing other processes; use driver native", nil)
 		}
 	}
-	for _, p := range c.Write {
+	for _, p := range slices.Concat(c.Read, c.Write) {
 		if within(p, "/sys") || within(p, "/dev") && !within(p, "/dev/shm") {
-			return writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: "+p+" is a part of the machine and cannot be a writable root; leave it out", nil)
+			return writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: "+p+" is a part of the machine and cannot be opened to a box; leave it out", nil)
 		}
+	}
+	for _, p := range c.Write {
 		for _, h := range c.Hide {
 			if within(p, h) {
 				return writ.Fail(writ.Invalid, p+" is to be writable but lies in "+h+", which is hidden; move the workspace", nil)

@@ -101,6 +101,8 @@ func (r *report) network(t targets) {
 		_, err := unix.Socket(s.family, s.kind, 0)
 		r.add(sandbox.NoNetwork, "socket "+s.name, err)
 	}
+	_, err = unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM, 0)
+	r.add(sandbox.NoNetwork, "a pair of datagram sockets", err)
 }
 
 func (r *report) processes(t targets) {

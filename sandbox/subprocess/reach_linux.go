@@ -25,7 +25,8 @@ var never = []string{"/proc", "/sys", "/dev"}
 // than a cut is replaced by what lies below it.
 func reachOf(c writ.Confinement, path string, prefixes []string) reach {
 	r := reach{listed: c.Exec.Mode != writ.ExecAny, list: slices.Contains(c.Read, "/")}
-	hidden := never[:1]
+	// Devices too: a terminal of this user can be read, and with it a passphrase.
+	hidden := never
 	if r.listed {
 		hidden = slices.Concat(hidden, realAll(slices.Concat(programDirs, prefixes)))
 	}

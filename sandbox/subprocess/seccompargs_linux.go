@@ -25,7 +25,9 @@ const (
 func callsByArgument() []guarded {
 	calls := []guarded{
 		{"clone", any1(is(0, seccomp.BitsSet, newNamespaces))},
-		{"socketpair", any1(is(0, seccomp.NotEqual, unix.AF_UNIX))},
+		// A pair of datagram (2) or raw (3) sockets can send to any socket that has
+		// a name, and get descriptors back; a stream cannot.
+		{"socketpair", []seccomp.ArgumentConditions{{is(0, seccomp.NotEqual, unix.AF_UNIX)}, {is(1, seccomp.BitsSet, unix.SOCK_DGRAM)}}},
 		{"personality", any1(is(0, seccomp.NotEqual, 0), is(0, seccomp.NotEqual, 0xffffffff), is(0, seccomp.NotEqual, anyUpper|0xffffffff))},
 		// Limits and scheduling of other processes of the same user.
 		{"prlimit64", any1(is(0, seccomp.NotEqual, 0))},
