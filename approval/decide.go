@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/ledger"
@@ -23,7 +24,8 @@ type Request struct {
 	By        string `json:"decided_by,omitempty"`
 	Reason    string `json:"reason,omitempty"`
 	Digest    string `json:"digest"`
-	Shown     *Shown `json:"call,omitempty"` // while it is open
+	Preview   string `json:"preview,omitempty"` // in a list, while it is open
+	Shown     *Shown `json:"call,omitempty"`    // of one, while it is open
 }
 
 // List gives the requests in a state, or all when state is empty.
@@ -40,9 +42,26 @@ func (d *Desk) List(ctx context.Context, state string) ([]Request, error) {
 			}
 			a.State = "expired"
 		}
-		out = append(out, listed(a))
+		r := listed(a)
+		switch s, err := d.unsealed(a); {
+		case err != nil:
+			r.Preview = "(altered: it cannot be approved)"
+		case s != nil:
+			r.Preview = preview(string(s.Args))
+		}
+		out = append(out, r)
 	}
 	return out, nil
+}
+
+// preview is the beginning of the arguments, to tell requests apart in a list; it
+// says how much there is. Nobody approves by it: 'show' has them whole.
+func preview(args string) string {
+	const most = 60
+	if len(args) <= most {
+		return args
+	}
+	return fmt.Sprintf("%s… (%d bytes)", strings.ToValidUTF8(args[:most], ""), len(args))
 }
 
 func listed(a store.Approval) Request {

@@ -49,7 +49,8 @@ func (a *app) agentList() *cobra.Command {
 
 func (a *app) agentShow() *cobra.Command {
 	return &cobra.Command{
-		Use: "show NAME", Short: "Show one agent: its level, constraints, tools and tokens", Args: exactly(1, "an agent's name"),
+		ValidArgsFunction: a.offer(agentNames),
+		Use:               "show NAME", Short: "Show one agent: its level, constraints, tools and tokens", Args: exactly(1, "an agent's name"),
 		Example: "  writ agent show coder",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			client, err := a.connect(cmd.Context())
@@ -94,7 +95,8 @@ func showAgent(g engine.Agent) {
 func (a *app) agentToken() *cobra.Command {
 	var src passphraseSource
 	c := &cobra.Command{
-		Use: "token NAME", Short: "Make a bearer token for an agent; it is shown once", Args: exactly(1, "an agent's name"),
+		ValidArgsFunction: a.offer(agentNames),
+		Use:               "token NAME", Short: "Make a bearer token for an agent; it is shown once", Args: exactly(1, "an agent's name"),
 		Long:    "Make a bearer token for an agent. Whoever holds it acts as that agent, so it\ntakes a person's passphrase. It is shown once; only a hash is kept.",
 		Example: "  writ agent token coder\n  export WRIT_TOKEN=writ_…",
 		RunE: func(cmd *cobra.Command, args []string) error {

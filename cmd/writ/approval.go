@@ -50,14 +50,15 @@ func (a *app) approvalList() *cobra.Command {
 				return nil
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-			fmt.Fprintln(w, "ID\tSTATE\tAGENT\tTOOL\tASKED\tEXPIRES")
+			fmt.Fprintln(w, "ID\tSTATE\tAGENT\tTOOL\tASKED\tEXPIRES\tARGUMENTS")
 			for _, r := range rs {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.State, r.Agent, r.Tool, ago(r.Requested), until(r.Expires))
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.State, r.Agent, r.Tool, ago(r.Requested), until(r.Expires), oneLine(r.Preview))
 			}
 			return w.Flush()
 		},
 	}
 	c.Flags().StringVar(&state, "state", "pending", "pending, approved, rejected, expired, void, used or all")
+	a.flagValues(c, "state", stateNames)
 	return c
 }
 
@@ -84,7 +85,8 @@ func until(at string) string {
 
 func (a *app) approvalShow() *cobra.Command {
 	return &cobra.Command{
-		Use: "show ID", Short: "Show one request whole: what will run, what it can reach, why it asks",
+		ValidArgsFunction: a.offer(pendingIDs),
+		Use:               "show ID", Short: "Show one request whole: what will run, what it can reach, why it asks",
 		Example: "  writ approval show ap_abc123", Args: exactly(1, "the id of a request; 'writ approval list' shows them"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			client, err := a.connect(cmd.Context())
@@ -125,6 +127,8 @@ func showRequest(r approval.Request) {
 		fmt.Println("\nwhat it can reach")
 		showReach(s.Confine)
 		fmt.Println()
+	} else {
+		fmt.Println("(arguments are kept only while a request is open)")
 	}
 	fmt.Printf("digest    %s\n", r.Digest)
 }
@@ -149,6 +153,7 @@ approver or admin, typed on the terminal.`,
 			return a.decide(cmd.Context(), client, args[0], digest, approve, reason, &src)
 		},
 	}
+	c.ValidArgsFunction = a.offer(pendingIDs)
 	personFlags(c, &src)
 	c.Flags().StringVar(&digest, "digest", "", "decide only if the request has this digest (default: the one shown now)")
 	if !approve {

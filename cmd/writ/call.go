@@ -51,6 +51,7 @@ call again takes it up. The daemon is started when it is down.`,
 			return a.call(cmd.Context(), client, api.CallRequest{Tool: words[0], Args: args, Task: task}, noWait)
 		},
 	}
+	c.ValidArgsFunction = a.offer(toolNames)
 	c.Flags().StringVar(&argsFlag, "args", "", "arguments as a JSON object; - reads them from standard input")
 	c.Flags().StringVar(&tokenFile, "token-file", "", "file that holds the agent's token (default $WRIT_TOKEN)")
 	c.Flags().StringVar(&task, "task", "", "the task this call belongs to")

@@ -48,7 +48,9 @@ Exit code 3 when it would be denied, 4 when a person would be asked.`,
 			return errors.Join(a.showExplanation(x), effectCode(x.Effect))
 		},
 	}
+	c.ValidArgsFunction = a.offer(toolNames)
 	c.Flags().StringVar(&agent, "agent", "", "the agent that would call")
+	a.flagValues(c, "agent", agentNames)
 	c.Flags().StringVar(&argsFlag, "args", "", "arguments as a JSON object; - reads them from standard input")
 	return c
 }

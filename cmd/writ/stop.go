@@ -52,6 +52,7 @@ what it runs is killed. A stop survives restarts; only a person lifts it, with
 			return nil
 		},
 	}
+	c.ValidArgsFunction = a.offer(agentNames)
 	c.Flags().BoolVar(&all, "all", false, "every agent")
 	c.Flags().BoolVar(&lift, "lift", false, "lift the stop instead; takes a passphrase")
 	c.Flags().StringVar(&reason, "reason", "", "why; recorded")

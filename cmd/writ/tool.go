@@ -56,7 +56,8 @@ func (a *app) toolList() *cobra.Command {
 
 func (a *app) toolShow() *cobra.Command {
 	return &cobra.Command{
-		Use: "show NAME", Short: "Show a tool's definition", Args: exactly(1, "a tool's name; 'writ tool list' shows them"), Example: "  writ tool show shell_command",
+		ValidArgsFunction: a.offer(toolNames),
+		Use:               "show NAME", Short: "Show a tool's definition", Args: exactly(1, "a tool's name; 'writ tool list' shows them"), Example: "  writ tool show shell_command",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			client, err := a.viewClient(cmd, false)
 			if err != nil {

@@ -185,3 +185,20 @@ func TestExplain(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 }
+
+// Tab offers tools, agents and requests from a daemon that runs, and starts none.
+func TestCompletion(t *testing.T) {
+	w := newWorld(t, standard, "").init()
+	if out := w.must("", "__complete", "call", "re"); strings.Contains(out, "read_file") {
+		t.Errorf("a daemon was started: %s", out)
+	}
+	w.call("delete_file", map[string]any{"path": "x"})
+	id := w.pending()
+	for want, args := range map[string][]string{
+		"read_file": {"call", "re"}, "coder": {"stop", ""}, id: {"approval", "approve", "ap"}, "rejected": {"approval", "list", "--state", ""},
+	} {
+		if out := w.must("", append([]string{"__complete"}, args...)...); !strings.Contains(out, want) {
+			t.Errorf("%v does not offer %s: %s", args, want, out)
+		}
+	}
+}
