@@ -61,9 +61,9 @@ func write(dir string) error {
 	return *failed.Load()
 }
 
-// TestKill: L, crash mid-write. A writer is killed again and again; each time the
+// TestCrashOfTheWriter: L, crash mid-write. A writer is killed again and again; each time the
 // ledger opens, verifies, and holds everything that was acknowledged.
-func TestKill(t *testing.T) {
+func TestCrashOfTheWriter(t *testing.T) {
 	rounds := 10
 	if os.Getenv("WRIT_SOAK") != "" {
 		rounds = 100
