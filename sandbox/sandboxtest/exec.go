@@ -20,7 +20,7 @@ func testExec(t *testing.T, d sandbox.Driver) {
 		{"absolute", `/usr/bin/cat file`, `/usr/bin/id`},
 		{"in an exec", `(exec cat file)`, `(exec id)`},
 		{"copied into the workspace", `cp $(command -v cat) c; chmod 755 c`, `cp /usr/bin/cat c; chmod 755 c; ./c file`},
-		{"copied into /tmp", `cp $(command -v cat) /tmp/c`, `cp /usr/bin/cat /tmp/c; chmod 755 /tmp/c; /tmp/c file`},
+		{"copied into /tmp", `cp $(command -v cat) /tmp/ct`, `cp /usr/bin/cat /tmp/c; chmod 755 /tmp/c; /tmp/c file`},
 		{"copied into /dev/shm", `cat file`, `cp /usr/bin/cat /dev/shm/c; chmod 755 /dev/shm/c; /dev/shm/c file`},
 		{"script in the workspace", `cat file`, `printf '#!/usr/bin/echo\n' >s; chmod 755 s; ./s`},
 		{"renamed by a link", `cat file`, `ln -s /usr/bin/id l; ./l`},
@@ -29,7 +29,7 @@ func testExec(t *testing.T, d sandbox.Driver) {
 		rows = append(rows,
 			row{"through the loader", loader + ` /usr/bin/cat file`, loader + ` /usr/bin/id`},
 			row{"a copy through the loader", loader + ` /usr/bin/cat file`, `cp /usr/bin/cat c; ` + loader + ` ./c file`},
-			row{"a copy in /tmp through the loader", loader + ` /usr/bin/cat file`, `cp /usr/bin/cat /tmp/c; ` + loader + ` /tmp/c file`})
+			row{"a copy in /tmp through the loader", loader + ` /usr/bin/cat file`, `cp /usr/bin/cat /tmp/cl; ` + loader + ` /tmp/cl file`})
 	}
 	runRows(t, d, rows, listed, nil)
 
