@@ -132,13 +132,48 @@ c=sqlite3.connect(sys.argv[1], isolation_level=None); c.execute("BEGIN EXCLUSIVE
 	w.verifies()
 }
 
-func TestFullDisk(t *testing.T) {
-	if os.Geteuid() != 0 {
-		if os.Getenv("WRIT_NEED") == "all" {
-			t.Fatal("needs root, to make a small disk")
-		}
-		t.Skip("needs root, to make a small disk")
+// needRoot skips a test that mounts something; WRIT_NEED=all makes that a failure.
+func needRoot(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() == 0 {
+		return
 	}
+	if os.Getenv("WRIT_NEED") == "all" {
+		t.Fatal("needs root, to mount something")
+	}
+	t.Skip("needs root, to mount something")
+}
+
+// A workspace that is a second mount of the directory that holds the state would
+// let an agent write it under another name.
+func TestWorkspaceIsNoAliasOfTheState(t *testing.T) {
+	needRoot(t)
+	w := newWorld(t, standard, "")
+	alias := filepath.Join(w.home, "alias")
+	for _, dir := range []string{alias, w.state()} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.edit(fmt.Sprintf("{path: %q, project: %q}", w.ws, w.project), fmt.Sprintf("{path: %q}", alias))
+	if o := w.run("", "config", "check"); o.code != 0 {
+		t.Fatalf("control, before it is mounted: %+v", o)
+	}
+	if err := syscall.Mount(filepath.Dir(w.state()), alias, "", syscall.MS_BIND, ""); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(alias, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	if o := w.run("", "config", "check"); o.code != 1 || !strings.Contains(o.err, "the same directory under another name") {
+		t.Errorf("%+v", o)
+	}
+}
+
+func TestFullDisk(t *testing.T) {
+	needRoot(t)
 	w := newWorld(t, standard, "")
 	if err := os.MkdirAll(w.state(), 0o700); err != nil {
 		t.Fatal(err)
