@@ -58,6 +58,7 @@ type Decision struct {
 	Class   Class
 	Policy  Digest // of the configuration it was decided under
 	Subject Digest // binds call, class, confinement and policy; set when Effect is Ask
+	Reserve Reserve
 }
 
 // Confinement is all that a call may reach. The zero value reaches nothing.

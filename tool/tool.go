@@ -5,8 +5,10 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,14 +28,68 @@ type Definition struct {
 	Description string          `json:"description"`
 	Category    action.Category `json:"category"`
 	Action      action.Type     `json:"action_type"`
+	ActionBy    *ActionBy       `json:"action_by,omitempty"` // nil: every call is of type Action
 	Class       writ.Class      `json:"egress_class"`
 	Tier        string          `json:"cost_tier"` // cheap, medium, expensive
 	Policy      policy.Policy   `json:"policy"`
+	Constraints Constraints     `json:"constraints"`
 	Schema      json.RawMessage `json:"parameters"`
+	Output      json.RawMessage `json:"output,omitempty"` // JSON Schema of what it returns, where that is JSON
 	Examples    []Example       `json:"examples,omitempty"`
 	Failures    []string        `json:"failure_modes,omitempty"`
+	Docs        Docs            `json:"docs,omitzero"`
+	Hints       Hints           `json:"annotations,omitzero"`
+	Limits      writ.Limits     `json:"limits,omitzero"` // tighter than the driver's, where set
 	Untrusted   bool            `json:"untrusted_output"`
 	Runs        Runs            `json:"runs"`
+	Runner      Runner          `json:"runner"`
+}
+
+// ActionBy resolves a call's action type from one argument: a value that is not in
+// Types, or is left out, leaves the definition's Action, which is the strictest.
+type ActionBy struct {
+	Argument string                 `json:"argument"`
+	Types    map[string]action.Type `json:"types"`
+}
+
+// Docs are the sections of a definition that people and models read beyond its
+// description.
+type Docs struct {
+	Capability string `json:"capability,omitempty"`
+	Inputs     string `json:"inputs,omitempty"`
+	Outputs    string `json:"outputs,omitempty"`
+}
+
+// Hints are what MCP clients are told about a tool. They decide nothing here.
+type Hints struct {
+	ReadOnly    *bool `json:"read_only,omitempty"`
+	Destructive *bool `json:"destructive,omitempty"`
+	Idempotent  *bool `json:"idempotent,omitempty"`
+	OpenWorld   *bool `json:"open_world,omitempty"`
+}
+
+// Runner is how a tool's work is done, as far as the digest has to cover it.
+type Runner struct {
+	Kind RunnerKind      `json:"kind"`
+	Spec json.RawMessage `json:"spec,omitempty"` // of process and script: what runs, exactly
+}
+
+// RunnerKind names a way to run.
+type RunnerKind string
+
+const (
+	Builtin RunnerKind = "builtin" // part of this program
+	Library RunnerKind = "library" // a function of the program that embeds the engine
+	Process RunnerKind = "process" // an argv template
+	Script  RunnerKind = "script"  // a text given to an interpreter
+)
+
+// Constraints bound how a tool may be used over time.
+type Constraints struct {
+	Quotas           []writ.Quota `json:"quotas,omitempty"`     // max_invocations and rate
+	OnlyAfter        []string     `json:"only_after,omitempty"` // tools that must have succeeded before, in this task
+	Forbidden        bool         `json:"forbidden,omitempty"`  // for the program's own code, never for a model
+	RequiresApproval bool         `json:"requires_approval,omitempty"`
 }
 
 // Example is one call with what it is for.
@@ -71,7 +127,10 @@ func New(d Definition, run Func) (*Tool, error) {
 	if run == nil {
 		return nil, fmt.Errorf("tool %s has nothing to run", d.Name)
 	}
-	if err := d.Policy.Validate(); err != nil {
+	d.Tier = cmp.Or(d.Tier, "medium")
+	d.Runs = cmp.Or(d.Runs, InProcess)
+	d.Runner.Kind = cmp.Or(d.Runner.Kind, Library)
+	if err := d.validate(); err != nil {
 		return nil, fmt.Errorf("tool %s: %w", d.Name, err)
 	}
 	t := &Tool{Definition: d, Run: run}
@@ -88,6 +147,49 @@ func New(d Definition, run Func) (*Tool, error) {
 	}
 	t.Digest = wire.Digest(canonical)
 	return t, nil
+}
+
+// validate refuses a definition that says something no part of writ enforces.
+func (d *Definition) validate() error {
+	if !slices.Contains([]string{"cheap", "medium", "expensive"}, d.Tier) {
+		return fmt.Errorf("cost_tier: %q is none of cheap, medium, expensive", d.Tier)
+	}
+	if !slices.Contains([]Runs{InProcess, InBox}, d.Runs) {
+		return fmt.Errorf("runs: %q is none of %s, %s", d.Runs, InProcess, InBox)
+	}
+	if !slices.Contains([]RunnerKind{Builtin, Library, Process, Script}, d.Runner.Kind) {
+		return fmt.Errorf("runner: %q is none of builtin, library, process, script", d.Runner.Kind)
+	}
+	if slices.Contains(d.Constraints.OnlyAfter, d.Name) {
+		return errors.New("constraints: only_after names the tool itself, which could then never run")
+	}
+	return d.Policy.Validate()
+}
+
+// ActionOf is the action type of a call with these arguments, and of nothing but them.
+func (t *Tool) ActionOf(args map[string]any) action.Type {
+	if t.ActionBy == nil {
+		return t.Action
+	}
+	value, _ := args[t.ActionBy.Argument].(string)
+	if found, ok := t.ActionBy.Types[value]; ok {
+		return found
+	}
+	return t.Action
+}
+
+// Actions lists every type that a call of the tool can have.
+func (t *Tool) Actions() []action.Type {
+	out := []action.Type{t.Action}
+	if t.ActionBy != nil {
+		for _, a := range t.ActionBy.Types {
+			if !slices.Contains(out, a) {
+				out = append(out, a)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // ValidName reports whether every model API accepts the name.

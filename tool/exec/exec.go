@@ -50,7 +50,7 @@ var boxed = policy.Policy{
 var shellDefinition = tool.Definition{
 	Name: "shell_command", Title: "Run a shell command",
 	Description: "Run a command with bash -o pipefail -c in a sandbox and return its output. It has no network and writes only in the workspace; writable paths elsewhere are named, which asks a person. Hosts cannot be reached in this version.",
-	Category:    action.Terminal, Action: "code:write", Class: writ.ClassNone, Tier: "medium", Policy: boxed, Runs: tool.InBox,
+	Category:    action.Terminal, Action: "code:write", Class: writ.ClassNone, Tier: "medium", Policy: boxed, Runs: tool.InBox, Runner: tool.Runner{Kind: tool.Builtin},
 	Schema: json.RawMessage(`{"type":"object","additionalProperties":false,"required":["command"],"properties":{
 		"command":{"type":"string","minLength":1,"maxLength":100000,"x-writ-text":true,"description":"The command line."},
 		"directory":{"type":"string","x-writ-path":"read","description":"Working directory; the workspace when left out."},
@@ -64,7 +64,7 @@ var shellDefinition = tool.Definition{
 var codeDefinition = tool.Definition{
 	Name: "code_runner", Title: "Run code",
 	Description: "Run a program given as text, in a sandbox without network. Languages: python, javascript, bash, where the machine has them.",
-	Category:    action.CodeExecution, Action: "code:write", Class: writ.ClassNone, Tier: "medium", Policy: boxed, Runs: tool.InBox,
+	Category:    action.CodeExecution, Action: "code:write", Class: writ.ClassNone, Tier: "medium", Policy: boxed, Runs: tool.InBox, Runner: tool.Runner{Kind: tool.Builtin},
 	Schema: json.RawMessage(`{"type":"object","additionalProperties":false,"required":["code","language"],"properties":{
 		"code":{"type":"string","minLength":1,"maxLength":1000000,"x-writ-text":true,"description":"The program."},
 		"language":{"type":"string","enum":["python","javascript","bash"]},

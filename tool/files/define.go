@@ -60,7 +60,7 @@ func define(name, title, description string, act action.Type, files policy.Files
 	return definition{tool.Definition{
 		Name: name, Title: title, Description: description, Category: action.FileSystem, Action: act, Class: writ.ClassNone, Tier: "cheap",
 		Policy: policy.Policy{Risk: risk, Files: files, Network: policy.Network{Stance: policy.None}, Env: policy.Env{Stance: policy.None}, Exec: policy.None},
-		Schema: json.RawMessage(schema), Examples: examples, Failures: failures, Runs: tool.InProcess,
+		Schema: json.RawMessage(schema), Examples: examples, Failures: failures, Runs: tool.InProcess, Runner: tool.Runner{Kind: tool.Builtin},
 	}, run}
 }
 
