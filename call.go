@@ -17,10 +17,12 @@ import (
 type Call struct {
 	ID      string // unique, made by the edge
 	Agent   string // authenticated, never taken from the arguments
+	Root    string // the agent at the top of its chain of delegation: quotas over time count against it
 	Person  string // whom the agent acts for; may be empty
 	Session string
 	Task    string
 	Door    string // the front door it came through: http, cli, library
+	Code    bool   // the embedding program itself calls, not a model; no front door but the library sets it
 
 	// Patience is how long the caller waits for a person, where one has to be
 	// asked; zero: not at all, the request stays pending. It changes nothing of
@@ -29,6 +31,7 @@ type Call struct {
 
 	Tool       string
 	Definition Digest // of the tool's definition as it was when the call arrived
+	Action     string // the action type, by the tool and these arguments alone
 	Args       string // canonical JSON (RFC 8785); a string so that nobody can change it
 	ArgsDigest Digest // SHA-256 of Args
 

@@ -34,6 +34,8 @@ type Error struct {
 	Msg  string
 	Err  error
 	Ref  string // the id of what the caller can come back for, such as a pending approval
+
+	Reasons []Reason // of a denial: every source that spoke; for the operator and the embedding program
 }
 
 func (e *Error) Error() string {
@@ -79,5 +81,5 @@ func refusal(d Decision) *Error {
 	if len(said) == 0 {
 		said = []string{"nothing allows it"}
 	}
-	return &Error{Kind: Denied, Msg: "denied: " + strings.Join(said, "; ")}
+	return &Error{Kind: Denied, Msg: "denied: " + strings.Join(said, "; "), Reasons: d.Reasons}
 }

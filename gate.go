@@ -18,8 +18,9 @@ type Approver interface {
 	Approve(context.Context, Call, Decision) (Approval, error)
 }
 
-// Recorder writes an event down durably before it returns. A started event that
-// carries an Approval uses that approval up in the same transaction, or fails.
+// Recorder writes an event down durably before it returns. A started event uses up
+// its approval and takes its reservation in the same transaction, or fails: with
+// Conflict or Denied where it lost them.
 type Recorder interface {
 	Record(context.Context, Event) error
 }
@@ -101,7 +102,7 @@ func (g *Gate) Do(ctx context.Context, c Call) (Result, error) {
 		return g.refuse(ctx, c, d, agreed.ID, refusal(d))
 	}
 	if err := g.record.Record(ctx, Event{Kind: EventStarted, Call: c, Decision: d, Approval: agreed.ID}); err != nil {
-		return Result{}, notRecorded(err)
+		return g.notStarted(ctx, c, d, agreed.ID, notRecorded(err))
 	}
 	w := issue(c, d, agreed.ID)
 	began := time.Now()
@@ -138,6 +139,15 @@ func (g *Gate) refuse(ctx context.Context, c Call, d Decision, approval string, 
 	err := g.record.Record(context.WithoutCancel(ctx), Event{Kind: EventRefused, Call: c, Decision: d, Approval: approval, Err: why})
 	if err != nil {
 		return Result{}, notRecorded(err)
+	}
+	return Result{}, why
+}
+
+// notStarted tells a reservation that was lost, which is a refusal like any
+// other, from a record that cannot be written.
+func (g *Gate) notStarted(ctx context.Context, c Call, d Decision, approval string, why error) (Result, error) {
+	if kind := KindOf(why); kind == Denied || kind == Conflict {
+		return g.refuse(ctx, c, d, approval, why)
 	}
 	return Result{}, why
 }

@@ -97,7 +97,7 @@ func TestDo(t *testing.T) {
 		{"a zero subject is never agreed to", parts{decide: func(Call) (Decision, error) { return Decision{Effect: Ask}, nil }, approve: agreeing},
 			"decide approve decide call.refused", Changed, "what was approved is no longer what would run; ask again"},
 		{"no record, no run", parts{decide: allowed, record: failOn(EventStarted)}, "decide call.started", StoreUnavailable, "the ledger cannot be written, so nothing runs"},
-		{"lost reservation", parts{decide: allowed, record: func(Event) error { return Fail(Conflict, "used", nil) }}, "decide call.started", Conflict, "used"},
+		{"lost reservation", parts{decide: allowed, record: func(Event) error { return Fail(Conflict, "used", nil) }}, "decide call.started call.refused", Conflict, "used"},
 		{"outcome not recorded", parts{decide: allowed, record: failOn(EventFinished)}, "decide call.started run call.finished", Unknown, "the call ran, but its outcome could not be recorded"},
 		{"unrecorded refusal is a refusal", parts{decide: denying, record: failOn(EventRefused)}, "decide call.refused", StoreUnavailable, "the ledger cannot be written, so nothing runs"},
 		{"tool fails", parts{decide: allowed, run: func(context.Context, Writ) (Result, error) { return Result{}, errBoom }},

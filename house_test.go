@@ -32,6 +32,8 @@ var edges = map[string]struct {
 	"tool":                {[]string{"", "action", "policy", "spell", "wire"}, "a definition is made of these"},
 	"tool/files":          {[]string{"", "action", "policy", "tool"}, "a family of tools"},
 	"tool/exec":           {[]string{"", "action", "policy", "sandbox", "tool"}, "a family of tools that runs in boxes"},
+	"tool/define":         {[]string{"", "access", "action", "host", "policy", "sandbox", "strict", "tool", "tool/exec", "wire"}, "reads definitions that run in boxes as shell_command does"},
+	"profile":             {[]string{"strict"}, "reads an agent's profile"},
 	"decide":              {[]string{"", "access", "action", "host", "policy", "tool", "wire"}, "composes the pure packages"},
 	"store":               {[]string{""}, "digests and errors are nouns"},
 	"store/sqlite":        {[]string{"", "store"}, "an engine of the store"},
@@ -42,7 +44,8 @@ var edges = map[string]struct {
 	"sandbox":             {[]string{""}, "a box takes a writ"},
 	"sandbox/subprocess":  {[]string{"", "sandbox"}, "a driver"},
 	"sandbox/sandboxtest": {[]string{"", "sandbox"}, "the suite drivers pass"},
-	"config":              {[]string{"", "access", "action", "host", "policy", "spell", "wire"}, "builds the values deciding works with"},
+	"strict":              {[]string{"action", "spell"}, "pure: names unknown words and the nearest known"},
+	"config":              {[]string{"", "access", "action", "host", "policy", "profile", "spell", "strict", "tool", "wire"}, "builds the values deciding works with"},
 	"engine":              {[]string{"*"}, "the one place that joins everything"},
 	"api":                 {[]string{"", "approval", "config", "engine", "ledger", "store", "tool", "wire"}, "a front door of the engine, and its client"},
 	"cmd/writ":            {[]string{"*"}, "the program"},
@@ -50,7 +53,7 @@ var edges = map[string]struct {
 }
 
 // pure packages do no I/O: what they decide depends on their arguments alone.
-var pure = []string{"", "spell", "host", "action", "access", "policy", "decide", "wire"}
+var pure = []string{"", "spell", "host", "action", "access", "policy", "decide", "strict", "wire"}
 
 // bannedInPure would let a decision depend on something else.
 var bannedInPure = []string{"os", "os/exec", "net", "net/http", "time/tzdata", "database/sql", "io/ioutil", "log", "log/slog", "math/rand"}
@@ -64,7 +67,7 @@ var owners = map[string]struct {
 	"github.com/gowebpki/jcs":             {[]string{"wire"}, "one canonical form"},
 	"github.com/bmatcuk/doublestar/v4":    {[]string{"policy", "tool/files"}, "one glob dialect; the file tools match names with it"},
 	"github.com/google/jsonschema-go":     {[]string{"tool"}, "one reading of schemas"},
-	"github.com/goccy/go-yaml":            {[]string{"config"}, "one reading of the configuration"},
+	"github.com/goccy/go-yaml":            {[]string{"strict"}, "one reading of what people write"},
 	"github.com/spf13/cobra":              {[]string{"cmd/writ"}, "the command line"},
 	"modernc.org/sqlite":                  {[]string{"store/sqlite"}, "one engine"},
 	"github.com/pressly/goose/v3":         {[]string{"store/sqlite"}, "migrations"},

@@ -3,6 +3,7 @@ package access
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/action"
@@ -77,6 +78,7 @@ func Roles() map[string]Role {
 type Agent struct {
 	Name        string
 	At          string
+	Parent      string // whose reach bounds this one's, now and at every depth; empty: nobody's
 	Person      string
 	Workspace   Workspace
 	Role        *Role
@@ -86,6 +88,19 @@ type Agent struct {
 	Denied      List
 	Constraints Constraints
 	GateArgs    Set[bool] // enforce_tool_policies
+	Servers     *Servers  // the upstream servers its profile declares; nil: any
+}
+
+// Servers is the upstream MCP servers that a profile declares. Tools of any other
+// are not for its agent, whatever its lists say.
+type Servers struct {
+	Names []string
+	At    string
+}
+
+func (s *Servers) withhold(tool string) bool {
+	server, _, ok := strings.Cut(strings.ToLower(tool), "__")
+	return ok && s != nil && !slices.ContainsFunc(s.Names, func(n string) bool { return strings.EqualFold(n, server) })
 }
 
 // Workspace is where an agent works: its own directory, and the project around
@@ -116,6 +131,9 @@ func (a *Agent) Permit(tool string, category action.Category) writ.Reason {
 	}
 	if e, ok := denied.Match(tool); ok {
 		return deny("denied_list", e.At, "tool %s is denied to agent %s by %q", tool, a.Name, e.V.Text)
+	}
+	if a.Servers.withhold(tool) {
+		return deny("profile", a.Servers.At, "the profile of agent %s does not declare the server of tool %s", a.Name, tool)
 	}
 	if e, ok := a.Allowed.Match(tool); ok {
 		return allow("allowed_list", e.At, "the allowed list names it by %q", e.V.Text)

@@ -186,3 +186,27 @@ func enum[T ~uint8](dst *T, what string, names []string, b []byte) error {
 	*dst = T(i)
 	return nil
 }
+
+// Within is the stricter of each of the six, for showing what a child reaches
+// under its parent. The zero value of each is the strictest.
+func (c Constraints) Within(above Constraints) Constraints {
+	c.FileSystem = stricter(c.FileSystem, above.FileSystem)
+	c.Network = stricter(c.Network, above.Network)
+	c.Git = stricter(c.Git, above.Git)
+	c.CodeExecution = stricter(c.CodeExecution, above.CodeExecution)
+	c.Terminal = stricter(c.Terminal, above.Terminal)
+	for _, p := range above.RequiresApproval.V {
+		if !slices.ContainsFunc(c.RequiresApproval.V, func(q action.Pattern) bool { return q.Text == p.Text }) {
+			c.RequiresApproval.V = append(slices.Clip(c.RequiresApproval.V), p)
+		}
+	}
+	c.Deployment.V = c.Deployment.V && above.Deployment.V
+	return c
+}
+
+func stricter[T ~uint8](a, b Set[T]) Set[T] {
+	if b.V < a.V {
+		return b
+	}
+	return a
+}

@@ -227,3 +227,11 @@ type UnknownError struct {
 }
 
 func (e *UnknownError) Error() string { return fmt.Sprintf("unknown %s %q", e.What, e.Got) }
+
+// reading are the types whose calls change nothing, so that several can run at once.
+var reading = []Type{"code:read", "vcs:read", "db:query", "memory:read", "web:read", "browser:screenshot", "browser:diff",
+	"browser:accessibility_scan", "desktop:screenshot"}
+
+// Reads reports whether a call of this type changes nothing. What is not known to
+// read counts as changing.
+func (t Type) Reads() bool { return slices.Contains(reading, t) }

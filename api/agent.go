@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -8,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/engine"
@@ -17,9 +17,10 @@ import (
 
 // CallRequest is the body of POST /v1/calls.
 type CallRequest struct {
-	Tool string          `json:"tool"`
-	Args json.RawMessage `json:"args"`
-	Task string          `json:"task"`
+	Tool    string          `json:"tool"`
+	Args    json.RawMessage `json:"args"`
+	Session string          `json:"session"`
+	Task    string          `json:"task"`
 }
 
 // CallReply is the answer when the tool ran.
@@ -70,7 +71,6 @@ func (s *Server) caller(r *http.Request) (engine.Caller, error) {
 		return engine.Caller{}, writ.Fail(writ.Unauthenticated, "send the agent's token as Authorization: Bearer …; with the CLI, set WRIT_TOKEN", nil)
 	}
 	who, err := s.engine.Authenticate(strings.TrimSpace(token))
-	who.Door = "http"
 	return who, err
 }
 
@@ -83,7 +83,7 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request) {
 		s.problem(w, r, err, "")
 		return
 	}
-	done, err := s.begin(who.Session)
+	done, err := s.begin(who.Token)
 	if err != nil {
 		s.problem(w, r, err, "")
 		return
@@ -94,31 +94,20 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request) {
 		s.problem(w, r, err, "")
 		return
 	}
-	if err := checkTask(req.Task); err != nil {
+	wait, err := patience(r.URL.Query().Get("wait"))
+	if err != nil {
 		s.problem(w, r, err, "")
 		return
 	}
-	if who.Patience, err = patience(r.URL.Query().Get("wait")); err != nil {
-		s.problem(w, r, err, "")
-		return
-	}
-	if req.Task != "" {
-		who.Task = who.Session + "/" + req.Task // tasks of one token are not another's
-	}
-	out, err := s.engine.Do(r.Context(), who, req.Tool, req.Args)
+	out, err := s.engine.Do(r.Context(), engine.Call{
+		Agent: who.Agent, Token: who.Token, Session: cmp.Or(who.Session, req.Session), Task: req.Task,
+		Tool: req.Tool, Args: req.Args, Door: "http", Patience: wait,
+	})
 	if err != nil {
 		s.problem(w, r, err, out.CallID)
 		return
 	}
-	s.reply(w, http.StatusOK, CallReply{out.CallID, out.Result.Content, out.Result.IsError, out.Result.Metadata})
-}
-
-// checkTask keeps a task to a name: it goes into the record for ever.
-func checkTask(task string) error {
-	if len(task) > 128 || strings.ContainsFunc(task, func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsPrint(r) }) {
-		return writ.Fail(writ.Invalid, "task: use at most 128 printable ASCII characters", nil)
-	}
-	return nil
+	s.reply(w, http.StatusOK, CallReply{out.CallID, out.Content, out.IsError, out.Metadata})
 }
 
 func patience(text string) (time.Duration, error) {
@@ -175,5 +164,5 @@ func (s *Server) tool(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) health(w http.ResponseWriter, r *http.Request) {
-	s.reply(w, http.StatusOK, Health{"ok", engine.Version(), s.engine.Config.Digest.String()})
+	s.reply(w, http.StatusOK, Health{"ok", engine.Version(), s.engine.Config().Digest.String()})
 }

@@ -101,14 +101,14 @@ func (s *Server) operatorRoutes(mux *http.ServeMux) *http.ServeMux {
 	mux.HandleFunc("GET /v1/ledger", s.answer(s.ledgerEntries))
 	mux.HandleFunc("GET /v1/ledger/calls/{id}", s.answer(s.ledgerCall))
 	mux.HandleFunc("GET /v1/ledger/verify", s.answer(func(r *http.Request) (any, error) {
-		return s.engine.Ledger().Verify(r.Context(), s.engine.Config.Witness, r.URL.Query().Get("head"))
+		return s.engine.Ledger().Verify(r.Context(), s.engine.Config().Witness, r.URL.Query().Get("head"))
 	}))
 	mux.HandleFunc("GET /v1/ledger/export", s.export)
 	mux.HandleFunc("GET /v1/stops", s.answer(func(r *http.Request) (any, error) { return s.engine.Store().Stops(r.Context()) }))
 	mux.HandleFunc("POST /v1/stops", s.answer(s.stopAgent))
 	mux.HandleFunc("POST /v1/stops/{agent}/lift", s.answer(s.lift))
 	mux.HandleFunc("GET /v1/doctor", s.answer(s.doctor))
-	mux.HandleFunc("GET /v1/config", s.answer(func(*http.Request) (any, error) { return s.engine.Config.Effective(), nil }))
+	mux.HandleFunc("GET /v1/config", s.answer(func(*http.Request) (any, error) { return s.engine.Config().Effective(), nil }))
 	mux.HandleFunc("POST /v1/shutdown", s.answer(func(*http.Request) (any, error) { s.stop(); return ok{"ending"}, nil }))
 	return mux
 }
@@ -140,7 +140,7 @@ func (s *Server) explain(r *http.Request) (any, error) {
 	if err := read(r, &req); err != nil {
 		return nil, err
 	}
-	d, err := s.engine.Explain(r.Context(), req.Agent, req.Tool, req.Args)
+	d, err := s.engine.Explain(r.Context(), engine.Call{Agent: req.Agent, Tool: req.Tool, Args: req.Args})
 	return Explanation{d.Effect.String(), d.Action, d.Risk, d.Class.String(), d.Reasons, d.Confine}, err
 }
 
@@ -243,7 +243,7 @@ func (s *Server) lift(r *http.Request) (any, error) {
 
 func (s *Server) doctor(r *http.Request) (any, error) {
 	people, err := s.engine.People(r.Context())
-	c := s.engine.Config
+	c := s.engine.Config()
 	return Doctor{
 		Version: engine.Version(), Mode: Mode, Config: c.Path, State: c.StatePath, People: len(people),
 		Warnings: c.Warnings, Drivers: s.engine.Drivers(r.Context()),

@@ -30,8 +30,8 @@ type Options struct {
 	Store  *store.DB
 	Ledger *ledger.Ledger
 	Key    []byte // 32 bytes that seal the arguments of pending calls
-	Expiry time.Duration
-	Now    func() time.Time // nil: time.Now
+	Expiry func() time.Duration // asked for each request
+	Now    func() time.Time     // nil: time.Now
 }
 
 // Desk is where requests wait for people. It implements writ.Approver and is safe
@@ -40,7 +40,7 @@ type Desk struct {
 	store  *store.DB
 	ledger *ledger.Ledger
 	seal   cipher.AEAD
-	expiry time.Duration
+	expiry func() time.Duration
 	now    func() time.Time
 
 	mu      sync.Mutex
@@ -124,7 +124,7 @@ func (d *Desk) Approve(ctx context.Context, c writ.Call, dec writ.Decision) (wri
 		case "used":
 			return writ.Approval{ID: id}, writ.Fail(writ.Conflict, "an identical call already used this approval", nil)
 		case "void":
-			return writ.Approval{ID: id}, writ.Fail(writ.Stopped, "the request was ended by a stop", nil)
+			return writ.Approval{ID: id}, writ.Fail(writ.Changed, "the request was ended by a stop or by a new configuration; make the call again", nil)
 		}
 		if err := d.wait(ctx, changed, a, until, expires); err != nil {
 			return writ.Approval{ID: id}, err
@@ -224,7 +224,7 @@ func (d *Desk) request(ctx context.Context, c writ.Call, dec writ.Decision) (sto
 	now := d.now().UTC()
 	a := store.Approval{
 		ID: "ap_" + strings.ToLower(rand.Text()[:12]), Subject: dec.Subject.String(), Agent: c.Agent, Tool: c.Tool, State: "pending",
-		Requested: now.Format(ledger.TimeFormat), Expires: now.Add(d.expiry).Format(ledger.TimeFormat),
+		Requested: now.Format(ledger.TimeFormat), Expires: now.Add(d.expiry()).Format(ledger.TimeFormat),
 	}
 	var err error
 	if a.Digest, err = digest(a); err != nil {

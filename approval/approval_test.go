@@ -62,7 +62,7 @@ func (o *office) open() {
 	if o.ledger, err = ledger.Open(context.Background(), o.db, ledger.Options{Key: ed25519.NewKeyFromSeed(make([]byte, 32)), Witness: filepath.Join(o.dir, "witness.jsonl")}); err != nil {
 		o.t.Fatal(err)
 	}
-	if o.desk, err = NewDesk(Options{Store: o.db, Ledger: o.ledger, Key: bytes.Repeat([]byte{5}, 32), Expiry: expiry}); err != nil {
+	if o.desk, err = NewDesk(Options{Store: o.db, Ledger: o.ledger, Key: bytes.Repeat([]byte{5}, 32), Expiry: func() time.Duration { return expiry }}); err != nil {
 		o.t.Fatal(err)
 	}
 	o.gate = writ.NewGate(o, o.desk, o.ledger, o)
@@ -311,7 +311,7 @@ func TestStopVoids(t *testing.T) {
 			t.Fatal(err)
 		}
 		o.desk.Changed()
-		wants(t, <-done, writ.Stopped)
+		wants(t, <-done, writ.Changed)
 		wants(t, o.answer(r, true), writ.Conflict)
 		_, err = o.gate.Do(t.Context(), call("approved", 0))
 		wants(t, err, writ.Pending) // asked anew: the yes from before the stop is gone

@@ -10,26 +10,38 @@ import (
 	"github.com/writ-run/writ/action"
 	"github.com/writ-run/writ/host"
 	"github.com/writ-run/writ/spell"
+	"github.com/writ-run/writ/strict"
+	"github.com/writ-run/writ/tool"
 )
 
 // builder turns the decoded file into the values that deciding works with.
 type builder struct {
 	*Config
-	d     *decoder
+	d     *strict.File
 	tools []string
+	at    string // where everything was written, when it was not in the file
+	place string // goes before what is said, where that is about another file
 }
 
-func (c *Config) build(d *decoder, tools []string) {
-	b := &builder{Config: c, d: d, tools: tools}
+func (c *Config) build(d *strict.File, tools Tools) {
+	b := &builder{Config: c, d: d}
 	b.actions()
+	var err error
+	if b.tools, err = tools(b.Types); err != nil {
+		b.fail("", "%v", err)
+		return // what the file says of tools cannot be judged
+	}
+	c.tools = b.tools
 	b.presets()
 	b.buildLevels()
 	b.buildRoles()
 	for _, name := range sorted(c.File.Agents) {
 		b.agent(name, c.File.Agents[name])
 	}
+	b.parents()
+	b.Limits = map[string]Limits{}
 	for _, name := range sorted(c.File.Tools) {
-		b.tool(member("tools", name), name)
+		b.tool(strict.Member("tools", name), name, c.File.Tools[name])
 	}
 	for i, p := range c.File.ToolAccess.RestrictedCommands {
 		if !program(p) {
@@ -38,19 +50,50 @@ func (c *Config) build(d *decoder, tools []string) {
 	}
 }
 
-func (b *builder) fail(key, format string, args ...any) { b.d.reject(key, format, args...) }
-
-func (b *builder) warn(key, format string, args ...any) {
-	b.Warnings = append(b.Warnings, fmt.Sprintf("%s: %s: %s", b.At(key), key, fmt.Sprintf(format, args...)))
+func (b *builder) fail(key, format string, args ...any) {
+	b.d.Reject(key, "%s", b.place+fmt.Sprintf(format, args...))
 }
 
-func (b *builder) tool(key, name string) {
+func (b *builder) warn(key, format string, args ...any) {
+	if b.at != "" {
+		return // a request warns nobody; what it names and is not there, it does not get
+	}
+	b.Warnings = append(b.Warnings, fmt.Sprintf("%s: %s: %s", b.At(key), key, b.place+fmt.Sprintf(format, args...)))
+}
+
+func (b *builder) tool(key, name string, raw ToolRule) {
 	switch {
 	case slices.Contains(access.Discovery, name):
 		b.fail(key, "discovery is always permitted; remove the rule")
 	case !slices.Contains(b.tools, name):
-		b.fail(key, "there is no such tool%s", hint(name, b.tools))
+		b.fail(key, "there is no such tool%s", strict.Hint(name, b.tools))
 	}
+	var l Limits
+	if raw.MaxInvocations != "" {
+		qs, err := tool.ParseQuotas(raw.MaxInvocations)
+		if err != nil {
+			b.fail(key+".max_invocations", "%v", err)
+		}
+		l.Quotas = qs
+	}
+	if raw.Rate != "" {
+		q, err := tool.ParseRate(raw.Rate)
+		if err != nil {
+			b.fail(key+".rate", "%v", err)
+		}
+		l.Quotas = append(l.Quotas, q)
+	}
+	for i, after := range raw.OnlyAfter {
+		key := fmt.Sprintf("%s.only_after[%d]", key, i)
+		switch {
+		case after == name:
+			b.fail(key, "names the tool itself, which could then never run")
+		case !slices.Contains(b.tools, after):
+			b.fail(key, "there is no tool %q%s", after, strict.Hint(after, b.tools))
+		}
+	}
+	l.OnlyAfter = raw.OnlyAfter
+	b.Limits[name] = l
 }
 
 // program takes what can be a file's name in a directory of programs. It must not
@@ -59,14 +102,19 @@ func program(s string) bool {
 	return s == "[" || ValidName(strings.ReplaceAll(s, "+", "_"))
 }
 
-func set[T any](b *builder, key string, v T) access.Set[T] { return access.Set[T]{V: v, At: b.At(key)} }
+func set[T any](b *builder, key string, v T) access.Set[T] {
+	if b.at != "" {
+		return access.Set[T]{V: v, At: b.at}
+	}
+	return access.Set[T]{V: v, At: b.At(key)}
+}
 
 func (b *builder) actions() {
 	custom := map[action.Type]action.Risk{}
 	for _, name := range sorted(b.File.Actions.Custom) {
 		t, risk := action.Type(name), b.File.Actions.Custom[name]
 		if _, err := action.NewRegistry(map[action.Type]action.Risk{t: risk}); err != nil {
-			b.fail(member("actions.custom", name), "%v", err)
+			b.fail(strict.Member("actions.custom", name), "%v", err)
 			continue
 		}
 		custom[t] = risk
@@ -79,8 +127,8 @@ func (b *builder) patterns(key string, texts []string) []action.Pattern {
 	for i, text := range texts {
 		p, err := b.Types.ParsePattern(text)
 		if err != nil {
-			if !b.d.unread("actions.custom") {
-				b.fail(fmt.Sprintf("%s[%d]", key, i), "%s", describe(err))
+			if !b.d.Unread("actions.custom") {
+				b.fail(fmt.Sprintf("%s[%d]", key, i), "%s", strict.Describe(err))
 			}
 			continue
 		}
@@ -149,7 +197,7 @@ func (b *builder) overlay(c *access.Constraints, key string, o Overrides) {
 	if o.NetworkAllowlist != nil {
 		key := key + ".network_allowlist"
 		c.Allowlist = set(b, key, b.hosts(key, *o.NetworkAllowlist))
-		if c.Network.V != access.AllowlistOnly && !b.d.unread(strings.TrimSuffix(key, "_allowlist")) {
+		if c.Network.V != access.AllowlistOnly && !b.d.Unread(strings.TrimSuffix(key, "_allowlist")) {
 			b.fail(key, "has no effect with network: %s; set network: allowlist_only or remove the list", c.Network.V)
 		}
 	}
@@ -182,120 +230,30 @@ func (b *builder) list(key string, texts []string, denies bool) access.List {
 	out := access.List{} // not nil: an empty list is a list, and allows nothing
 	for i, text := range texts {
 		key := fmt.Sprintf("%s[%d]", key, i)
-		e, err := access.ParseEntry(text)
-		switch {
-		case err != nil:
-			var u *action.UnknownError
-			if errors.As(err, &u) {
-				u.Known = slices.Concat(u.Known, b.tools)
-			}
-			b.fail(key, "%s", describe(err))
-		case denies && slices.ContainsFunc(access.Discovery, e.Match):
-			b.fail(key, "%q denies discovery, which is always permitted; name the tools to deny", text)
-		case denies && e.Literal() != "" && !slices.ContainsFunc(b.tools, e.Match):
-			// A misspelt name in a list of what is denied would deny nothing.
-			b.fail(key, "there is no tool %q to deny%s", text, spell.Hint(text, b.tools))
-		case !slices.ContainsFunc(b.tools, e.Match) && !slices.ContainsFunc(access.Discovery, e.Match):
-			b.warn(key, "%q matches no tool there is%s", text, spell.Hint(text, b.tools))
-		}
-		out = append(out, set(b, key, e))
+		out = append(out, set(b, key, b.entry(key, text, denies)))
 	}
 	return out
 }
 
-func (b *builder) buildRoles() {
-	b.roles = access.Roles()
-	for _, name := range sorted(b.File.Roles) {
-		key := member("roles", name)
-		if !ValidName(name) {
-			b.fail(key, "a role's name %s", nameRule)
-			continue
+// entry reads one entry of a list, and says what is wrong with it at the key.
+func (b *builder) entry(key, text string, denies bool) access.Entry {
+	e, err := access.ParseEntry(text)
+	switch {
+	case err != nil:
+		var u *action.UnknownError
+		if errors.As(err, &u) {
+			u.Known = slices.Concat(u.Known, b.tools)
 		}
-		if _, taken := access.Roles()[strings.ToLower(name)]; taken {
-			b.fail(key, "role %s is built in and cannot be redefined; choose another name", strings.ToLower(name))
-			continue
-		}
-		raw := b.File.Roles[name]
-		r := access.Role{Name: name, At: b.At(key), Denied: b.list(key+".denied", raw.Denied, true)}
-		if raw.Allowed != nil {
-			r.Allowed = b.list(key+".allowed", *raw.Allowed, false)
-		}
-		if raw.Level != nil {
-			s := set(b, key+".level", *raw.Level)
-			r.Level = &s
-		}
-		if raw.Autonomy != nil {
-			s := set(b, key+".autonomy", *raw.Autonomy)
-			r.Autonomy = &s
-		}
-		b.roles[name] = r
+		b.fail(key, "%s", strict.Describe(err))
+	case denies && slices.ContainsFunc(access.Discovery, e.Match):
+		b.fail(key, "%q denies discovery, which is always permitted; name the tools to deny", text)
+	case denies && e.Literal() != "" && !slices.ContainsFunc(b.tools, e.Match):
+		// A misspelt name in a list of what is denied would deny nothing.
+		b.fail(key, "there is no tool %q to deny%s", text, spell.Hint(text, b.tools))
+	case !slices.ContainsFunc(b.tools, e.Match) && !slices.ContainsFunc(access.Discovery, e.Match):
+		b.warn(key, "%q matches no tool there is%s", text, spell.Hint(text, b.tools))
 	}
-}
-
-func (b *builder) agent(name string, raw Agent) {
-	key := member("agents", name)
-	if !ValidName(name) {
-		b.fail(key, "an agent's name %s", nameRule)
-		return
-	}
-	if raw.Person != "" && !ValidName(raw.Person) {
-		b.fail(key+".person", "a person's name %s", nameRule)
-	}
-	a := access.Agent{
-		Name: name, At: b.At(key), Person: raw.Person,
-		Level:    access.Set[access.Level]{V: access.Standard, At: access.BuiltIn},
-		Autonomy: set(b, "autonomy.default", b.File.Autonomy.Default),
-		GateArgs: access.Set[bool]{V: true, At: access.BuiltIn},
-		Denied:   b.list(key+".denied", raw.Denied, true),
-	}
-	b.workspace(&a, key, raw)
-	b.role(&a, key, raw)
-	lay(b, key+".level", &a.Level, raw.Level)
-	lay(b, key+".autonomy", &a.Autonomy, raw.Autonomy)
-	lay(b, key+".enforce_tool_policies", &a.GateArgs, raw.Gate)
-	if !a.GateArgs.V {
-		b.warn(key+".enforce_tool_policies", "is false: the argument gate records and does not deny")
-	}
-	if raw.Allowed != nil {
-		a.Allowed = b.list(key+".allowed", *raw.Allowed, false)
-		if len(*raw.Allowed) == 0 && a.Level.V != access.Custom && !b.d.unread(key+".level") {
-			b.fail(key+".allowed", "is empty, which adds nothing to level %s; remove it, or set level: custom to allow nothing", a.Level.V)
-		}
-	}
-	a.Constraints = b.levels[a.Level.V]
-	b.overlay(&a.Constraints, key+".overrides", raw.Overrides)
-	b.Agents = append(b.Agents, a)
-}
-
-func (b *builder) workspace(a *access.Agent, key string, raw Agent) {
-	if raw.Workspace == "" {
-		b.fail(key+".workspace", "is missing; name one of workspaces")
-		return
-	}
-	a.Workspace = b.workspaces[raw.Workspace]
-	if _, ok := b.File.Workspaces[raw.Workspace]; !ok && !b.d.unread("workspaces") {
-		b.fail(key+".workspace", "there is no workspace %q%s", raw.Workspace, hint(raw.Workspace, sorted(b.File.Workspaces)))
-	}
-}
-
-func (b *builder) role(a *access.Agent, key string, raw Agent) {
-	if raw.Role == "" {
-		return
-	}
-	r, ok := b.roles[raw.Role]
-	if !ok {
-		if _, refused := b.File.Roles[raw.Role]; !refused && !b.d.unread("roles") {
-			b.fail(key+".role", "unknown role %q%s", raw.Role, hint(raw.Role, sorted(b.roles)))
-		}
-		return
-	}
-	a.Role = &r
-	if r.Level != nil {
-		a.Level = *r.Level
-	}
-	if r.Autonomy != nil {
-		a.Autonomy = *r.Autonomy
-	}
+	return e
 }
 
 const nameRule = "has letters, digits, _ . and -, at most 64, and begins with a letter or digit"

@@ -10,6 +10,7 @@ import (
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/access"
 	"github.com/writ-run/writ/action"
+	"github.com/writ-run/writ/strict"
 	"github.com/writ-run/writ/wire"
 )
 
@@ -29,14 +30,14 @@ func (c *Config) Effective() []Value {
 	rest.Store, rest.Workspaces, rest.Agents, rest.Roles = Store{}, nil, nil, nil
 	rest.ToolAccess.Levels, rest.Autonomy.Presets = nil, nil
 	flatten(reflect.ValueOf(rest), "", func(key string, v any) {
-		if !within(key, "store") {
+		if !strict.Within(key, "store") {
 			say(key, v, c.At(key))
 		}
 	})
 	say("store.path", c.StatePath, c.At("store.path"))
 	say("store.witness", c.Witness, c.At("store.witness"))
 	for name, w := range c.workspaces {
-		k := member("workspaces", name)
+		k := strict.Member("workspaces", name)
 		say(k+".path", w.Path, c.At(k+".path"))
 		say(k+".project", w.Project, c.At(k+".project"))
 	}
@@ -44,7 +45,7 @@ func (c *Config) Effective() []Value {
 		c.sayAgent(&c.Agents[i], say)
 	}
 	for name, r := range c.roles {
-		c.sayRole(member("roles", name)+".", r, say)
+		c.sayRole(strict.Member("roles", name)+".", r, say)
 	}
 	for l, v := range c.levels {
 		k := "tool_access.levels." + l.String() + "."
@@ -76,10 +77,12 @@ func (c *Config) digest() (writ.Digest, error) {
 }
 
 func (c *Config) sayAgent(a *access.Agent, say func(string, any, string)) {
-	k := member("agents", a.Name) + "."
+	k := strict.Member("agents", a.Name) + "."
 	raw := c.File.Agents[a.Name]
-	say(k+"workspace", raw.Workspace, c.At(k+"workspace"))
-	say(k+"person", raw.Person, c.At(k+"person"))
+	say(k+"workspace", a.Workspace.Name, c.At(k+"workspace"))
+	say(k+"parent", a.Parent, c.At(k+"parent"))
+	say(k+"profile", raw.Profile, c.At(k+"profile"))
+	say(k+"person", a.Person, c.At(k+"person"))
 	say(k+"role", raw.Role, c.At(k+"role"))
 	say(k+"level", a.Level.V, a.Level.At)
 	say(k+"autonomy", a.Autonomy.V, a.Autonomy.At)
@@ -87,6 +90,12 @@ func (c *Config) sayAgent(a *access.Agent, say func(string, any, string)) {
 	say(k+"denied", entryTexts(a.Denied), c.At(k+"denied"))
 	if a.Allowed != nil { // none is not the empty list
 		say(k+"allowed", entryTexts(a.Allowed), c.At(k+"allowed"))
+	}
+	if raw.Profile != "" && a.Role != nil {
+		c.sayRole(k+"profile.", *a.Role, say)
+	}
+	if a.Servers != nil {
+		say(k+"profile.mcpServers", a.Servers.Names, a.Servers.At)
 	}
 	sayConstraints(k+"overrides.", a.Constraints, say)
 }
@@ -101,6 +110,17 @@ func (c *Config) sayRole(k string, r access.Role, say func(string, any, string))
 	}
 	if r.Autonomy != nil {
 		say(k+"autonomy", r.Autonomy.V, r.Autonomy.At)
+	}
+	c.sayOverrides(k+"constraints.", c.File.Roles[r.Name].Constraints, say)
+}
+
+// sayOverrides lists what is written of the six; the rest is the level's.
+func (c *Config) sayOverrides(k string, o Overrides, say func(string, any, string)) {
+	v := reflect.ValueOf(o)
+	for i, name := range strict.Fields(v.Type()) {
+		if f := v.Field(i); !f.IsNil() {
+			say(k+name, f.Elem().Interface(), c.At(k+name))
+		}
 	}
 }
 
@@ -155,12 +175,12 @@ func flatten(v reflect.Value, key string, visit func(key string, v any)) {
 	}
 	switch v.Kind() {
 	case reflect.Struct:
-		for i, name := range fieldNames(v.Type()) {
-			flatten(v.Field(i), member(key, name), visit)
+		for i, name := range strict.Fields(v.Type()) {
+			flatten(v.Field(i), strict.Member(key, name), visit)
 		}
 	case reflect.Map:
 		for _, k := range v.MapKeys() {
-			flatten(v.MapIndex(k), member(key, fmt.Sprint(k.Interface())), visit)
+			flatten(v.MapIndex(k), strict.Member(key, fmt.Sprint(k.Interface())), visit)
 		}
 	default:
 		visit(key, v.Interface())
@@ -180,8 +200,8 @@ func keysOf(t reflect.Type, key string, out *[]string) {
 	case reflect.Pointer:
 		keysOf(t.Elem(), key, out)
 	case reflect.Struct:
-		for i, name := range fieldNames(t) {
-			keysOf(t.Field(i).Type, member(key, name), out)
+		for i, name := range strict.Fields(t) {
+			keysOf(t.Field(i).Type, strict.Member(key, name), out)
 		}
 	case reflect.Map:
 		keysOf(t.Elem(), key+".*", out)

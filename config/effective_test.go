@@ -16,7 +16,7 @@ import (
 
 // full writes every key there is.
 const full = `version: 1
-listen: 127.0.0.1:7323
+listen: {address: 127.0.0.1:7323, certificate: $DIR/tls/cert.pem, key: $DIR/tls/key.pem}
 store: {path: $DIR/state, witness: $DIR/tools/witness}
 workspaces:
   main: {path: $DIR/project/ws, project: $DIR/project}
@@ -38,12 +38,14 @@ agents:
       code_execution: process
       terminal: full
       requires_approval: [deployment]
+  child: {parent: a.b, profile: careful}
 roles:
   mine:
     allowed: ["*"]
     denied: [delete_file]
     level: custom
     autonomy: full
+    constraints: {file_system: full, network: allowlist_only, network_allowlist: [a.example], git: full, code_execution: process, terminal: full, requires_approval: [all]}
 tool_access:
   restricted_commands: [git, "[", g++]
   levels:
@@ -67,7 +69,7 @@ actions:
   custom:
     crm:write: high
 tools:
-  stat: {requires_approval: true, disabled: false}
+  stat: {requires_approval: true, disabled: false, forbidden: false, max_invocations: 5/task, rate: 9/1h, only_after: [read_file]}
 sandboxing:
   default_backend: subprocess
   overrides: {git: auto}
@@ -117,20 +119,20 @@ func TestEffective(t *testing.T) {
 		{`agents."a.b".denied`, `["move_file"]`, "writ.yaml:14"},
 		{`agents."a.b".overrides.network_allowlist`, `["example.com:443"]`, "writ.yaml:19"},
 		{`agents."a.b".overrides.requires_approval`, `["deployment"]`, "writ.yaml:23"},
-		{"roles.mine.allowed", `["*"]`, "writ.yaml:26"},
+		{"roles.mine.allowed", `["*"]`, "writ.yaml:27"},
 		{"roles.reviewer.allowed", `["@builtin", "fs_read", "fs_list", "@writ"]`, "built in"},
-		{"tool_access.restricted_commands", `["git", "[", "g++"]`, "writ.yaml:31"},
-		{"tool_access.levels.restricted.description", "two words", "writ.yaml:34"},
-		{"tool_access.levels.restricted.network_allowlist", `["*.example.com:8443"]`, "writ.yaml:37"},
+		{"tool_access.restricted_commands", `["git", "[", "g++"]`, "writ.yaml:33"},
+		{"tool_access.levels.restricted.description", "two words", "writ.yaml:36"},
+		{"tool_access.levels.restricted.network_allowlist", `["*.example.com:8443"]`, "writ.yaml:39"},
 		{"tool_access.levels.standard.git", "full", "built in"},
 		{"tool_access.levels.elevated.deployment", "true", "built in"},
-		{"autonomy.presets.semi.human_approval", `["deploy"]`, "writ.yaml:48"},
+		{"autonomy.presets.semi.human_approval", `["deploy"]`, "writ.yaml:50"},
 		{"autonomy.presets.locked.human_approval", `["all"]`, "built in"},
-		{"actions.custom.crm:write", "high", "writ.yaml:51"},
-		{"tools.stat.disabled", "false", "writ.yaml:53"},
-		{"sandboxing.overrides.version_control", "auto", "writ.yaml:56"},
-		{"sandboxing.subprocess.extra_safe_path_prefixes", `["/opt/tools"]`, "writ.yaml:62"},
-		{"approvals.expiry", "1h0m0s", "writ.yaml:63"},
+		{"actions.custom.crm:write", "high", "writ.yaml:53"},
+		{"tools.stat.disabled", "false", "writ.yaml:55"},
+		{"sandboxing.overrides.version_control", "auto", "writ.yaml:58"},
+		{"sandboxing.subprocess.extra_safe_path_prefixes", `["/opt/tools"]`, "writ.yaml:64"},
+		{"approvals.expiry", "1h0m0s", "writ.yaml:65"},
 	} {
 		v := got[want.Key]
 		v.Value = strings.ReplaceAll(v.Value, string(p), "$DIR")
@@ -199,7 +201,7 @@ func TestDigest(t *testing.T) {
 	for name, change := range map[string][2]string{
 		"two entries made one":    {`[stat, "@srv:x"]`, `["stat", "@srv:y"]`},
 		"list made one word":      {"restricted_commands: [git, \"[\", g++]", "restricted_commands: [git]"},
-		"agent renamed":           {"a.b:", "ab:"},
+		"agent renamed":           {"child:", "kid:"},
 		"empty list for no list":  {"    allowed: [\"*\"]\n", "    allowed: []\n"},
 		"no list for a list":      {"    allowed: [\"*\"]\n", ""},
 		"order of what is denied": {"[move_file]", "[move_file, stat]"},
@@ -357,12 +359,12 @@ func TestLoadRefuses(t *testing.T) {
 		"/dev/zero":        "/dev/zero is not a file; name the configuration file with --config",
 		at("ws/writ.yaml"): "writ.yaml:2: workspaces.main: the configuration ($DIR/ws/writ.yaml) lies inside it, where agents write; move one of them",
 	} {
-		_, err := Load(path, nil)
+		_, err := Load(path, named())
 		if err == nil || strings.ReplaceAll(err.Error(), string(p), "$DIR") != want {
 			t.Errorf("%s: %v, want %s", path, err, want)
 		}
 	}
-	if _, err := Load(p.config(), nil); err != nil {
+	if _, err := Load(p.config(), named()); err != nil {
 		t.Errorf("under its own name: %v", err)
 	}
 }

@@ -9,12 +9,13 @@ import (
 
 	"github.com/writ-run/writ/access"
 	"github.com/writ-run/writ/action"
+	"github.com/writ-run/writ/strict"
 )
 
 // File is the configuration as written, laid over the defaults.
 type File struct {
 	Version    int                  `yaml:"version"`
-	Listen     string               `yaml:"listen"`
+	Listen     Listen               `yaml:"listen"`
 	Store      Store                `yaml:"store"`
 	Workspaces map[string]Workspace `yaml:"workspaces"`
 	Agents     map[string]Agent     `yaml:"agents"`
@@ -25,6 +26,26 @@ type File struct {
 	Tools      map[string]ToolRule  `yaml:"tools"`
 	Sandboxing Sandboxing           `yaml:"sandboxing"`
 	Approvals  Approvals            `yaml:"approvals"`
+}
+
+// Listen is where agents come in over HTTP: an address, or a mapping with a
+// certificate beside it.
+type Listen struct {
+	Address     string `yaml:"address"`
+	Certificate string `yaml:"certificate"` // PEM file, leaf first
+	Key         string `yaml:"key"`         // PEM file
+}
+
+// Shape takes an address alone as well.
+func (l *Listen) Shape(k strict.Kind) (any, string) {
+	switch k {
+	case strict.Text:
+		return &l.Address, ""
+	case strict.Mapping:
+		type plain Listen // without this method
+		return (*plain)(l), ""
+	}
+	return nil, "an address, or a mapping of address, certificate and key"
 }
 
 // Store is where writ keeps its state.
@@ -42,6 +63,8 @@ type Workspace struct {
 // Agent is one agent.
 type Agent struct {
 	Workspace string           `yaml:"workspace"`
+	Parent    string           `yaml:"parent"`
+	Profile   string           `yaml:"profile"`
 	Person    string           `yaml:"person"`
 	Role      string           `yaml:"role"`
 	Level     *access.Level    `yaml:"level"`
@@ -54,21 +77,22 @@ type Agent struct {
 
 // Overrides change any of the six sub-constraints for one agent.
 type Overrides struct {
-	FileSystem       *access.FileScope    `yaml:"file_system"`
-	Network          *access.NetworkMode  `yaml:"network"`
-	NetworkAllowlist *[]string            `yaml:"network_allowlist"`
-	Git              *access.GitMode      `yaml:"git"`
-	CodeExecution    *access.CodeMode     `yaml:"code_execution"`
-	Terminal         *access.TerminalMode `yaml:"terminal"`
-	RequiresApproval *[]string            `yaml:"requires_approval"`
+	FileSystem       *access.FileScope    `yaml:"file_system" json:"file_system,omitempty"`
+	Network          *access.NetworkMode  `yaml:"network" json:"network,omitempty"`
+	NetworkAllowlist *[]string            `yaml:"network_allowlist" json:"network_allowlist,omitempty"`
+	Git              *access.GitMode      `yaml:"git" json:"git,omitempty"`
+	CodeExecution    *access.CodeMode     `yaml:"code_execution" json:"code_execution,omitempty"`
+	Terminal         *access.TerminalMode `yaml:"terminal" json:"terminal,omitempty"`
+	RequiresApproval *[]string            `yaml:"requires_approval" json:"requires_approval,omitempty"`
 }
 
 // Role is a bundle of the operator's own.
 type Role struct {
-	Allowed  *[]string        `yaml:"allowed"`
-	Denied   []string         `yaml:"denied"`
-	Level    *access.Level    `yaml:"level"`
-	Autonomy *access.Autonomy `yaml:"autonomy"`
+	Allowed     *[]string        `yaml:"allowed"`
+	Denied      []string         `yaml:"denied"`
+	Level       *access.Level    `yaml:"level"`
+	Autonomy    *access.Autonomy `yaml:"autonomy"`
+	Constraints Overrides        `yaml:"constraints"`
 }
 
 // ToolAccess sets the access levels.
@@ -109,8 +133,12 @@ type Actions struct {
 
 // ToolRule tightens one tool.
 type ToolRule struct {
-	RequiresApproval bool `yaml:"requires_approval"`
-	Disabled         bool `yaml:"disabled"`
+	RequiresApproval bool     `yaml:"requires_approval"`
+	Disabled         bool     `yaml:"disabled"`
+	Forbidden        bool     `yaml:"forbidden"`
+	MaxInvocations   string   `yaml:"max_invocations"`
+	Rate             string   `yaml:"rate"`
+	OnlyAfter        []string `yaml:"only_after"`
 }
 
 // Sandboxing chooses and sets sandbox drivers.

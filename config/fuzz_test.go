@@ -26,7 +26,7 @@ func FuzzLoad(f *testing.F) {
 	tools := toolNames(f)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		began := time.Now()
-		c, err := parse(p.config(), text, tools, 0o600)
+		c, err := parse(p.config(), text, named(tools...), 0o600)
 		if took := time.Since(began); took > 5*time.Second {
 			t.Fatalf("took %v", took)
 		}
@@ -39,7 +39,7 @@ func FuzzLoad(f *testing.F) {
 		if len(c.Effective()) == 0 || c.Digest.IsZero() {
 			t.Fatal("nothing is in force")
 		}
-		again, err := parse(p.config(), text, tools, 0o600)
+		again, err := parse(p.config(), text, named(tools...), 0o600)
 		if err != nil || again.Digest != c.Digest {
 			t.Fatalf("the second time: %v", err)
 		}

@@ -1,11 +1,19 @@
 package config
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/writ-run/writ/action"
 	"github.com/writ-run/writ/tool"
 	"github.com/writ-run/writ/tool/exec"
 	"github.com/writ-run/writ/tool/files"
@@ -28,6 +36,10 @@ func newPlace(t testing.TB) place {
 	} {
 		must(t, os.Symlink(to, filepath.Join(dir, link)))
 	}
+	certificate(t, filepath.Join(dir, "tls"))
+	must(t, os.MkdirAll(filepath.Join(dir, "conf/profiles"), 0o700))
+	must(t, os.WriteFile(filepath.Join(dir, "conf/profiles/careful.md"), []byte("---\nrole: reviewer\nallowedTools: [fs_read]\n---\nLook, do not touch.\n"), 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, "conf/profiles/bold.yaml"), []byte("allowedTools: ['fs_*']\ndisallowedTools: [delete_file]\n"), 0o600))
 	t.Setenv("HOME", filepath.Join(dir, "home"))
 	t.Setenv("XDG_STATE_HOME", filepath.Join(dir, "xdg"))
 	return place(dir)
@@ -48,7 +60,7 @@ func (p place) load(t testing.TB, text string, mode os.FileMode) (*Config, error
 	path := p.config()
 	must(t, os.WriteFile(path, []byte(strings.ReplaceAll(text, "$DIR", string(p))), 0o600))
 	must(t, os.Chmod(path, mode))
-	return Load(path, toolNames(t))
+	return Load(path, named(toolNames(t)...))
 }
 
 func (p place) mustLoad(t testing.TB, text string) *Config {
@@ -64,7 +76,7 @@ func builtins(t testing.TB) []*tool.Tool {
 	t.Helper()
 	a, err := files.Tools()
 	must(t, err)
-	b, err := exec.Tools(nil)
+	b, err := exec.Tools(nil, nil)
 	must(t, err)
 	return append(a, b...)
 }
@@ -75,4 +87,25 @@ func toolNames(t testing.TB) []string {
 		names = append(names, x.Name)
 	}
 	return names
+}
+
+// named is the tools there are, by name.
+func named(names ...string) Tools {
+	return func(*action.Registry) ([]string, error) { return names, nil }
+}
+
+// certificate makes a certificate for localhost, and its key.
+func certificate(t testing.TB, dir string) {
+	t.Helper()
+	must(t, os.MkdirAll(dir, 0o700))
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	must(t, err)
+	tmpl := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"localhost"}}
+	cert, err := x509.CreateCertificate(rand.Reader, tmpl, tmpl, key.Public(), key)
+	must(t, err)
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	must(t, err)
+	for name, b := range map[string]*pem.Block{"cert.pem": {Type: "CERTIFICATE", Bytes: cert}, "key.pem": {Type: "PRIVATE KEY", Bytes: der}} {
+		must(t, os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(b), 0o600))
+	}
 }

@@ -37,8 +37,14 @@ workspaces: {main: {path: $DIR/project/ws, project: $DIR/project}, other: {path:
 var rows = []row{
 	{key: "version", text: "version: $X\n", one: "1", other: "2", see: func(testing.TB, *Config) string { return "loads" },
 		first: "loads", then: "writ.yaml:1: version: must be 1; write version: 1", refusedOther: true},
-	{key: "listen", text: "version: 1\nlisten: $X\n", one: "127.0.0.1:1", other: "'[::1]:2'", engine: true,
-		see: func(_ testing.TB, c *Config) string { return c.File.Listen }, first: "127.0.0.1:1", then: "[::1]:2"},
+	{key: "listen.address", text: "version: 1\nlisten: {address: $X}\n", one: "127.0.0.1:1", other: "'[::1]:2'", engine: true,
+		see: func(_ testing.TB, c *Config) string { return c.File.Listen.Address }, first: "127.0.0.1:1", then: "[::1]:2"},
+	{key: "listen.certificate", text: "version: 1\nlisten: {address: '0.0.0.0:1', certificate: $X, key: $DIR/tls/key.pem}\n", one: "$DIR/tls/cert.pem", other: "$DIR/file", engine: true,
+		see: func(_ testing.TB, c *Config) string { return c.File.Listen.Certificate }, first: "$DIR/tls/cert.pem",
+		then: "writ.yaml:2: listen.certificate: certificate and key do not load: tls: failed to find any PEM data in certificate input", refusedOther: true},
+	{key: "listen.key", text: "version: 1\nlisten: {address: '0.0.0.0:1', certificate: $DIR/tls/cert.pem, key: $X}\n", one: "$DIR/tls/key.pem", other: "$DIR/file", engine: true,
+		see: func(_ testing.TB, c *Config) string { return c.File.Listen.Key }, first: "$DIR/tls/key.pem",
+		then: "writ.yaml:2: listen.certificate: certificate and key do not load: tls: failed to find any PEM data in key input", refusedOther: true},
 	{key: "store.path", text: "version: 1\nstore: {path: $X}\n", one: "$DIR/state", other: "$DIR/into-state", engine: true,
 		see: func(_ testing.TB, c *Config) string { return c.StatePath + " " + c.Witness }, first: "$DIR/state $DIR/state/witness.jsonl", then: "$DIR/state/inner $DIR/state/inner/witness.jsonl"},
 	{key: "store.witness", text: "version: 1\nstore: {path: $DIR/state, witness: $X}\n", one: "~/w", other: "$DIR/tools/w", engine: true,
@@ -49,6 +55,10 @@ var rows = []row{
 		see: confine("write_file"), first: "read [$DIR/project/ws] write [$DIR/project/ws]", then: "read [$DIR/project] write [$DIR/project]"},
 	{key: "agents.*.workspace", text: oneAgent + "agents: {bot: {workspace: $X}}\n", one: "main", other: "other",
 		see: confine("write_file"), first: "read [$DIR/project] write [$DIR/project]", then: "read [$DIR/ws] write [$DIR/ws]"},
+	{key: "agents.*.parent", text: oneAgent + "agents: {top: {workspace: main, level: $X}, bot: {parent: top}}\n", one: "standard", other: "restricted",
+		see: decided("shell_command"), first: "allow level: by parent top: level standard opens category terminal", then: "deny level: by parent top: level restricted does not open category terminal to agent top"},
+	{key: "agents.*.profile", text: oneAgent + "agents: {bot: {workspace: main, profile: $X}}\n", one: "careful", other: "bold",
+		see: decided("write_file"), first: "deny role: role of profile careful does not include tool write_file", then: "allow role: role of profile bold names it by \"fs_*\""},
 	{key: "agents.*.person", text: oneAgent + "agents: {bot: {workspace: main, person: $X}}\n", one: "anna", other: "ben", engine: true,
 		see: func(_ testing.TB, c *Config) string { return c.Agents[0].Person }, first: "anna", then: "ben"},
 	{key: "agents.*.role", text: oneAgent + "agents: {bot: {workspace: main, role: $X}}\n", one: "developer", other: "reviewer",
@@ -85,6 +95,20 @@ var rows = []row{
 		see: decided("deploy_trigger"), first: "ask autonomy: autonomy semi asks a person for deploy", then: "deny level: deployment is not open to agent bot"},
 	{key: "roles.*.autonomy", text: oneAgent + "roles: {mine: {autonomy: $X}}\nagents: {bot: {workspace: main, role: mine}}\n", one: "semi", other: "supervised",
 		see: decided("write_file"), first: "allow autonomy: autonomy semi runs code by itself", then: "ask autonomy: autonomy supervised names no rule for code:write, so a person is asked"},
+	{key: "roles.*.constraints.file_system", text: oneAgent + "roles: {mine: {constraints: {file_system: $X}}}\nagents: {bot: {workspace: main, role: mine}}\n", one: "workspace_only", other: "full",
+		see: confine("read_file"), first: "read [$DIR/project/ws] write []", then: "read [/] write []"},
+	{key: "roles.*.constraints.network", text: oneAgent + "roles: {mine: {constraints: {network: $X}}}\nagents: {bot: {workspace: main, role: mine}}\n", one: "none", other: "open",
+		see: reach("shell_command"), first: "deny network: argument /hosts/0: host \"example.com\" cannot be reached with network: none", then: "ask hosts [example.com:443]"},
+	{key: "roles.*.constraints.network_allowlist", text: oneAgent + "roles: {mine: {constraints: {network: allowlist_only, network_allowlist: $X}}}\nagents: {bot: {workspace: main, role: mine}}\n", one: "[example.org]", other: "[example.com]",
+		see: reach("shell_command"), first: "deny network: argument /hosts/0: host \"example.com\" is not on the network allowlist", then: "ask hosts [example.com:443]"},
+	{key: "roles.*.constraints.git", text: oneAgent + "roles: {mine: {constraints: {git: $X}}}\nagents: {bot: {workspace: main, role: mine, autonomy: full}}\n", one: "full", other: "read_and_branch",
+		see: decided("git_push"), first: "allow autonomy: autonomy full runs all by itself", then: "deny git: git: read_and_branch does not take vcs:push"},
+	{key: "roles.*.constraints.code_execution", text: oneAgent + "roles: {mine: {constraints: {code_execution: $X}}}\nagents: {bot: {workspace: main, role: mine}}\n", one: "containerized", other: "process",
+		see: isolation("code_runner"), first: "containerized", then: "process"},
+	{key: "roles.*.constraints.terminal", text: oneAgent + "roles: {mine: {constraints: {terminal: $X}}}\nagents: {bot: {workspace: main, role: mine}}\n", one: "none", other: "full",
+		see: decided("shell_command"), first: "deny terminal: agent bot has terminal: none", then: "allow terminal: terminal: full"},
+	{key: "roles.*.constraints.requires_approval", text: oneAgent + "roles: {mine: {constraints: {requires_approval: $X}}}\nagents: {bot: {workspace: main, role: mine}}\n", one: "[deployment]", other: "['code:delete']",
+		see: decided("delete_file"), first: "allow autonomy: autonomy semi runs code by itself", then: "ask requires_approval: action code:delete asks a person (code:delete)"},
 	{key: "tool_access.levels.*.description", text: oneAgent + "tool_access: {levels: {standard: {description: $X}}}\n", one: "one", other: "other", engine: true,
 		see: effective("tool_access.levels.standard.description"), first: "one", then: "other"},
 	{key: "tool_access.levels.*.file_system", text: oneAgent + "tool_access: {levels: {standard: {file_system: $X}}}\nagents: {bot: {workspace: main}}\n", one: "workspace_only", other: "full",
@@ -120,6 +144,14 @@ var rows = []row{
 		see: decided("read_file"), first: "allow level: level standard opens category file_system", then: "deny tools: tool read_file is disabled"},
 	{key: "tools.*.requires_approval", text: oneAgent + "tools: {read_file: {requires_approval: $X}}\nagents: {bot: {workspace: main}}\n", one: "false", other: "true",
 		see: decided("read_file"), first: "allow level: level standard opens category file_system", then: "ask tools: tool read_file asks a person each time"},
+	{key: "tools.*.forbidden", text: oneAgent + "tools: {read_file: {forbidden: $X}}\nagents: {bot: {workspace: main}}\n", one: "false", other: "true",
+		see: decided("read_file"), first: "allow level: level standard opens category file_system", then: "deny constraints: tool read_file is for code alone, never for a model (forbidden)"},
+	{key: "tools.*.max_invocations", text: oneAgent + "tools: {read_file: {max_invocations: $X}}\nagents: {bot: {workspace: main}}\n", one: "5/task", other: "'2/session, 9/24h'",
+		see: reserve("read_file"), first: "[{5 task 0s}] after []", then: "[{2 session 0s} {9 window 24h0m0s}] after []"},
+	{key: "tools.*.rate", text: oneAgent + "tools: {read_file: {rate: $X}}\nagents: {bot: {workspace: main}}\n", one: "5/1m", other: "6/1h",
+		see: reserve("read_file"), first: "[{5 window 1m0s}] after []", then: "[{6 window 1h0m0s}] after []"},
+	{key: "tools.*.only_after", text: oneAgent + "tools: {write_file: {only_after: $X}}\nagents: {bot: {workspace: main}}\n", one: "[read_file]", other: "[stat, read_file]",
+		see: reserve("write_file"), first: "[] after [read_file]", then: "[] after [stat read_file]"},
 	{key: "sandboxing.default_backend", text: oneAgent + "sandboxing: {default_backend: $X}\nagents: {bot: {workspace: main}}\n", one: "auto", other: "subprocess",
 		see: backend("shell_command"), first: "", then: "subprocess"},
 	{key: "sandboxing.overrides.*", text: oneAgent + "sandboxing: {default_backend: subprocess, overrides: {terminal: $X, git: $X}}\nagents: {bot: {workspace: main}}\n", one: "subprocess", other: "auto",
@@ -208,6 +240,8 @@ func input(t testing.TB, c *Config) decide.Input {
 		in.Rules[name] = decide.Rule{
 			RequiresApproval: access.Set[bool]{V: r.RequiresApproval, At: c.At("tools." + name + ".requires_approval")},
 			Disabled:         access.Set[bool]{V: r.Disabled, At: c.At("tools." + name + ".disabled")},
+			Forbidden:        access.Set[bool]{V: r.Forbidden, At: c.At("tools." + name + ".forbidden")},
+			Quotas:           c.Limits[name].Quotas, OnlyAfter: c.Limits[name].OnlyAfter,
 		}
 	}
 	return in
@@ -276,6 +310,13 @@ func reach(name string) func(testing.TB, *Config) string {
 			return fmt.Sprintf("deny %s: %s", r.Source, r.Text)
 		}
 		return fmt.Sprintf("%s hosts %v", d.Effect, d.Confine.Network.Hosts)
+	}
+}
+
+func reserve(name string) func(testing.TB, *Config) string {
+	return func(t testing.TB, c *Config) string {
+		r := decision(t, c, name, nil).Reserve
+		return fmt.Sprintf("%v after %v", r.Quotas, r.After)
 	}
 }
 

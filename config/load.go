@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +14,7 @@ import (
 	"github.com/writ-run/writ/access"
 	"github.com/writ-run/writ/action"
 	"github.com/writ-run/writ/policy"
+	"github.com/writ-run/writ/strict"
 )
 
 // Config is a configuration that holds: decoded, checked and resolved.
@@ -28,14 +27,26 @@ type Config struct {
 	Types      *action.Registry
 	Agents     []access.Agent
 	Presets    map[access.Autonomy]access.Set[action.Lists]
-	StatePath  string // resolved store.path
+	Limits     map[string]Limits // by tool
+	StatePath  string            // resolved store.path
 	Witness    string
 	lines      map[string]int
 	trails     map[string][]string // by key, what a path leads through
 	workspaces map[string]access.Workspace
 	levels     map[access.Level]access.Constraints
 	roles      map[string]access.Role
+	tools      []string // names of the tools there are
 }
+
+// Limits are what the operator adds to a tool's own constraints.
+type Limits struct {
+	Quotas    []writ.Quota
+	OnlyAfter []string
+}
+
+// Tools names the tools there are, given the action types that a configuration
+// knows: definitions on disk may use its custom ones.
+type Tools func(*action.Registry) ([]string, error)
 
 // Path is where the configuration is: the flag, else $WRIT_CONFIG, else the
 // user's configuration directory.
@@ -52,9 +63,9 @@ func Path(flag string) (string, error) {
 	return filepath.Join(dir, "writ", "writ.yaml"), nil
 }
 
-// Load reads and checks the file. tools are the names of the tools there are.
-// All errors of the file come at once, one a line.
-func Load(path string, tools []string) (*Config, error) {
+// Load reads and checks the file against the tools there are. All errors of the
+// file come at once, one a line.
+func Load(path string, tools Tools) (*Config, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, err
@@ -77,32 +88,35 @@ func Load(path string, tools []string) (*Config, error) {
 	if info, err = f.Stat(); err != nil {
 		return nil, err
 	}
-	text, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
+	text, err := io.ReadAll(io.LimitReader(f, strict.MaxBytes+1))
 	if err != nil {
 		return nil, err
 	}
-	if len(text) > maxBytes {
-		return nil, fmt.Errorf("%s: the file has more than %d bytes; a configuration has less", path, maxBytes)
+	if len(text) > strict.MaxBytes {
+		return nil, fmt.Errorf("%s: the file has more than %d bytes; a configuration has less", path, strict.MaxBytes)
 	}
 	return parse(path, text, tools, info.Mode())
 }
 
-func parse(path string, text []byte, tools []string, mode os.FileMode) (*Config, error) {
-	d := &decoder{name: filepath.Base(path), lines: map[string]int{}}
-	c := &Config{Path: path, File: defaults(), lines: d.lines, trails: map[string][]string{}, workspaces: map[string]access.Workspace{}}
+func parse(path string, text []byte, tools Tools, mode os.FileMode) (*Config, error) {
+	d := source(filepath.Base(path))
+	c := &Config{Path: path, File: defaults(), lines: d.Lines(), trails: map[string][]string{}, workspaces: map[string]access.Workspace{}}
 	if mode.Perm()&0o022 != 0 {
-		d.fail(0, "", "others can write to the file (mode %04o); run: chmod go-w %s", mode.Perm(), path)
+		d.Reject("", "others can write to the file (mode %04o); run: chmod go-w %s", mode.Perm(), path)
 	}
-	if d.file(text, c.File) {
-		d.decoded = len(d.errs)
+	if d.Read(text, c.File) {
 		c.check(d, tools)
 	}
-	if len(d.errs) > 0 {
-		return nil, d.err()
+	err := d.Err()
+	if err != nil {
+		return nil, err
 	}
-	var err error
 	c.Digest, err = c.digest()
 	return c, err
+}
+
+func source(name string) *strict.File {
+	return &strict.File{Name: name, What: "a configuration", Empty: "'writ init' writes a starting one", NotBuilt: notBuilt}
 }
 
 // At is where a key was written, as file:line, or "built in".
@@ -113,36 +127,19 @@ func (c *Config) At(path string) string {
 	return access.BuiltIn
 }
 
-func (c *Config) check(d *decoder, tools []string) {
+func (c *Config) check(d *strict.File, tools Tools) {
 	f := c.File
 	if f.Version != 1 {
-		d.reject("version", "must be 1; write version: 1")
+		d.Reject("version", "must be 1; write version: 1")
 	}
-	if err := loopback(f.Listen); err != nil {
-		d.reject("listen", "%v", err)
-	}
+	c.checkListen(d)
 	c.checkStore(d)
 	c.checkWorkspaces(d)
 	c.checkSandboxing(d)
 	c.build(d, tools)
 }
 
-// loopback refuses any address but loopback, since there is no TLS.
-func loopback(listen string) error {
-	h, port, err := net.SplitHostPort(listen)
-	if err != nil {
-		return fmt.Errorf("%q is not an address; write 127.0.0.1:7323", listen)
-	}
-	if n, err := strconv.ParseUint(port, 10, 16); err != nil || strconv.FormatUint(n, 10) != port {
-		return fmt.Errorf("%q has no valid port; write 127.0.0.1:7323", listen)
-	}
-	if a, err := netip.ParseAddr(h); err != nil || !a.IsLoopback() {
-		return fmt.Errorf("%q is not a loopback address; without TLS only 127.0.0.1 or [::1] can be listened on", listen)
-	}
-	return nil
-}
-
-func (c *Config) checkStore(d *decoder) {
+func (c *Config) checkStore(d *strict.File) {
 	s := c.File.Store
 	if s.Path == "" {
 		s.Path = StateHome()
@@ -152,7 +149,7 @@ func (c *Config) checkStore(d *decoder) {
 		return
 	}
 	if info, err := os.Stat(c.StatePath); c.StatePath == "/" || err == nil && !info.IsDir() {
-		d.reject("store.path", "%s cannot be the store; name a directory of its own", c.StatePath)
+		d.Reject("store.path", "%s cannot be the store; name a directory of its own", c.StatePath)
 	}
 	if s.Witness == "" {
 		s.Witness = filepath.Join(c.StatePath, "witness.jsonl")
@@ -161,7 +158,7 @@ func (c *Config) checkStore(d *decoder) {
 		return
 	}
 	if info, err := os.Stat(c.Witness); c.Witness == c.StatePath || err == nil && info.IsDir() {
-		d.reject("store.witness", "%s is a directory; name a file", c.Witness)
+		d.Reject("store.witness", "%s is a directory; name a file", c.Witness)
 	}
 }
 
@@ -169,10 +166,10 @@ func (c *Config) checkStore(d *decoder) {
 // daemon that runs must be reachable, above all to be stopped, while somebody is
 // editing the file.
 func StateOf(path string) string {
-	c := &Config{Path: path, File: defaults(), lines: map[string]int{}, trails: map[string][]string{}}
-	d := &decoder{lines: c.lines}
+	d := source(filepath.Base(path))
+	c := &Config{Path: path, File: defaults(), lines: d.Lines(), trails: map[string][]string{}}
 	if text, err := os.ReadFile(path); err == nil {
-		d.file(text, c.File) // what cannot be read leaves the default
+		d.Read(text, c.File) // what cannot be read leaves the default
 	}
 	if c.checkStore(d); c.StatePath == "" {
 		c.File.Store = Store{}
@@ -192,22 +189,22 @@ func StateHome() string {
 
 // path takes absolute paths and ~/ paths; a relative one would mean something
 // else in each process that reads it. It gives where the path ends.
-func (c *Config) path(d *decoder, key, p string) (string, bool) {
+func (c *Config) path(d *strict.File, key, p string) (string, bool) {
 	if rest, ok := strings.CutPrefix(p, "~/"); ok {
 		home, err := os.UserHomeDir()
 		if err != nil {
-			d.reject(key, "%q: there is no home directory; write the path out", p)
+			d.Reject(key, "%q: there is no home directory; write the path out", p)
 			return "", false
 		}
 		p = filepath.Join(home, rest)
 	}
 	if !filepath.IsAbs(p) || strings.ContainsRune(p, 0) {
-		d.reject(key, "%q is not an absolute path; begin it with / or ~/", p)
+		d.Reject(key, "%q is not an absolute path; begin it with / or ~/", p)
 		return "", false
 	}
 	stops := trail(p)
 	if stops == nil {
-		d.reject(key, "%q leads through too many symlinks; write the path out", p)
+		d.Reject(key, "%q leads through too many symlinks; write the path out", p)
 		return "", false
 	}
 	c.trails[key] = stops
@@ -240,16 +237,16 @@ func trail(p string) []string {
 	return append(stops, at)
 }
 
-func (c *Config) checkWorkspaces(d *decoder) {
+func (c *Config) checkWorkspaces(d *strict.File) {
 	for _, name := range sorted(c.File.Workspaces) {
-		key := member("workspaces", name)
+		key := strict.Member("workspaces", name)
 		if !ValidName(name) {
-			d.reject(key, "a workspace's name %s", nameRule)
+			d.Reject(key, "a workspace's name %s", nameRule)
 			continue
 		}
 		w := c.File.Workspaces[name]
 		if w.Path == "" {
-			d.reject(key+".path", "is missing; name a directory")
+			d.Reject(key+".path", "is missing; name a directory")
 			continue
 		}
 		path, ok := c.directory(d, key+".path", w.Path)
@@ -262,7 +259,7 @@ func (c *Config) checkWorkspaces(d *decoder) {
 				continue
 			}
 			if !policy.Below(path, project) {
-				d.reject(key+".project", "%s does not contain the workspace %s", project, path)
+				d.Reject(key+".project", "%s does not contain the workspace %s", project, path)
 				continue
 			}
 		}
@@ -273,29 +270,33 @@ func (c *Config) checkWorkspaces(d *decoder) {
 
 // apart keeps writ's own files out of where agents write, and every symlink on
 // the way to them: whoever can replace a link chooses the configuration.
-func (c *Config) apart(d *decoder, key, project string) {
-	own := []struct {
-		what  string
-		trail []string
-	}{{"the configuration", trail(c.Path)}, {"the store", c.trails["store.path"]}, {"the witness", c.trails["store.witness"]}}
-	if self, err := os.Executable(); err == nil { // an agent that replaces it runs outside every box
-		own = append(own, struct {
-			what  string
-			trail []string
-		}{"the writ program", trail(self)})
+func (c *Config) apart(d *strict.File, key, project string) {
+	beside := func(name string) []string { return trail(filepath.Join(filepath.Dir(c.Path), name)) }
+	if c.outside(d, key, project, "the configuration", trail(c.Path)) { // else so are these
+		c.outside(d, key, project, "the directory of tool definitions", beside("tools"))
+		c.outside(d, key, project, "the directory of profiles", beside("profiles"))
 	}
-	for _, o := range own {
-		if at := sameDirectory(o.trail, project); at != "" {
-			d.reject(key, "%s lies inside it, where agents write: %s is the same directory under another name; move one of them", o.what, at)
-			continue
-		}
-		if i := slices.IndexFunc(o.trail, func(at string) bool { return policy.Below(at, project) }); i >= 0 {
-			d.reject(key, "%s (%s) lies inside it, where agents write; move one of them", o.what, o.trail[i])
-		}
+	c.outside(d, key, project, "the store", c.trails["store.path"])
+	c.outside(d, key, project, "the witness", c.trails["store.witness"])
+	if self, err := os.Executable(); err == nil { // an agent that replaces it runs outside every box
+		c.outside(d, key, project, "the writ program", trail(self))
 	}
 	if c.StatePath != "" && project != c.StatePath && policy.Below(project, c.StatePath) {
-		d.reject(key, "it lies inside the store (%s), which no agent reaches; move one of them", c.StatePath)
+		d.Reject(key, "it lies inside the store (%s), which no agent reaches; move one of them", c.StatePath)
 	}
+}
+
+// outside says when one of the paths that lead to something lies in a project.
+func (c *Config) outside(d *strict.File, key, project, what string, trail []string) bool {
+	if at := sameDirectory(trail, project); at != "" {
+		d.Reject(key, "%s lies inside it, where agents write: %s is the same directory under another name; move one of them", what, at)
+		return false
+	}
+	if i := slices.IndexFunc(trail, func(at string) bool { return policy.Below(at, project) }); i >= 0 {
+		d.Reject(key, "%s (%s) lies inside it, where agents write; move one of them", what, trail[i])
+		return false
+	}
+	return true
 }
 
 // sameDirectory finds a directory above one of the paths that is project itself
@@ -323,7 +324,7 @@ func sameDirectory(paths []string, project string) string {
 // everything else.
 var system = []string{"/proc", "/sys", "/dev", "/etc", "/boot", "/bin", "/sbin", "/lib", "/lib64", "/usr/bin", "/usr/sbin", "/usr/lib", "/usr/local/bin", "/usr/local/sbin"}
 
-func (c *Config) directory(d *decoder, key, p string) (string, bool) {
+func (c *Config) directory(d *strict.File, key, p string) (string, bool) {
 	p, ok := c.path(d, key, p)
 	if !ok {
 		return "", false
@@ -331,27 +332,27 @@ func (c *Config) directory(d *decoder, key, p string) (string, bool) {
 	info, err := os.Stat(p)
 	switch {
 	case err != nil:
-		d.reject(key, "%s is not a directory; make it first: mkdir -p %s", p, p)
+		d.Reject(key, "%s is not a directory; make it first: mkdir -p %s", p, p)
 	case !info.IsDir():
-		d.reject(key, "%s is not a directory; name one", p)
+		d.Reject(key, "%s is not a directory; name one", p)
 	case slices.ContainsFunc(system, func(s string) bool { return policy.Below(p, s) || policy.Below(s, p) && p != "/" }):
-		d.reject(key, "%s is a part of the system and cannot be a workspace; name another directory", p)
+		d.Reject(key, "%s is a part of the system and cannot be a workspace; name another directory", p)
 	case p == "/":
-		d.reject(key, "the root directory cannot be a workspace; name a directory below it")
+		d.Reject(key, "the root directory cannot be a workspace; name a directory below it")
 	default:
 		return p, true
 	}
 	return "", false
 }
 
-func (c *Config) checkSandboxing(d *decoder) {
+func (c *Config) checkSandboxing(d *strict.File) {
 	s := c.File.Sandboxing.Subprocess
 	key := "sandboxing.subprocess."
 	if s.TimeoutSeconds < 1 || s.TimeoutSeconds > 600 {
-		d.reject(key+"timeout_seconds", "must be 1 to 600")
+		d.Reject(key+"timeout_seconds", "must be 1 to 600")
 	}
 	if s.KillGraceSeconds < 1 || s.KillGraceSeconds > 60 {
-		d.reject(key+"kill_grace_seconds", "must be 1 to 60")
+		d.Reject(key+"kill_grace_seconds", "must be 1 to 60")
 	}
 	for i, p := range s.ExtraSafePathPrefixes {
 		c.checkPrefix(d, fmt.Sprintf("%sextra_safe_path_prefixes[%d]", key, i), p)
@@ -366,20 +367,20 @@ func (c *Config) checkSandboxing(d *decoder) {
 
 // checkPrefix refuses, besides what is no directory's name, one that agents can
 // write programs into.
-func (c *Config) checkPrefix(d *decoder, key, p string) {
+func (c *Config) checkPrefix(d *strict.File, key, p string) {
 	if !filepath.IsAbs(p) || filepath.Clean(p) != p || p == "/" || strings.ContainsAny(p, "\x00:") {
-		d.reject(key, "%q is not an absolute, clean directory other than /", p)
+		d.Reject(key, "%q is not an absolute, clean directory other than /", p)
 		return
 	}
 	stops := trail(p)
 	if stops == nil {
-		d.reject(key, "%q leads through too many symlinks; write the path out", p)
+		d.Reject(key, "%q leads through too many symlinks; write the path out", p)
 		return
 	}
 	for _, name := range sorted(c.workspaces) {
 		for _, at := range stops {
 			if w := c.workspaces[name].Project; policy.Below(at, w) || policy.Below(w, at) {
-				d.reject(key, "%s and workspace %s (%s) overlap, so agents could put programs there; name another directory", p, name, w)
+				d.Reject(key, "%s and workspace %s (%s) overlap, so agents could put programs there; name another directory", p, name, w)
 				break
 			}
 		}

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/writ-run/writ/strict"
 )
 
 // TestHostileShapes: a file of half the largest size ends in an error soon, in every
@@ -11,7 +13,7 @@ import (
 func TestHostileShapes(t *testing.T) {
 	p := newPlace(t)
 	indent := &strings.Builder{}
-	for i := 0; indent.Len() < maxBytes/2; i++ {
+	for i := 0; indent.Len() < strict.MaxBytes/2; i++ {
 		indent.WriteString(strings.Repeat(" ", i) + "a:\n")
 	}
 	for name, shape := range map[string]string{
@@ -25,13 +27,13 @@ func TestHostileShapes(t *testing.T) {
 			leads = []string{"", "listen: |\n  "}
 		}
 		for _, lead := range leads {
-			n := (maxBytes/2 - len(lead)) / len(shape)
+			n := (strict.MaxBytes/2 - len(lead)) / len(shape)
 			if lines := strings.Count(shape, "\n"); lines > 0 {
-				n = min(n, maxLines/2/lines)
+				n = min(n, strict.MaxLines/2/lines)
 			}
 			text := lead + strings.Repeat(shape, n)
 			began := time.Now()
-			if _, err := parse(p.config(), []byte(text), nil, 0o600); err == nil {
+			if _, err := parse(p.config(), []byte(text), named(), 0o600); err == nil {
 				t.Errorf("%s after %q: loads", name, lead)
 			}
 			if took := time.Since(began); took > 10*time.Second {
@@ -40,7 +42,7 @@ func TestHostileShapes(t *testing.T) {
 		}
 	}
 	began := time.Now()
-	if _, err := parse(p.config(), []byte(indent.String()), nil, 0o600); err == nil {
+	if _, err := parse(p.config(), []byte(indent.String()), named(), 0o600); err == nil {
 		t.Error("indentation: loads")
 	}
 	if took := time.Since(began); took > 10*time.Second {

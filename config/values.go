@@ -57,7 +57,7 @@ func (k *Backend) UnmarshalText(b []byte) error {
 // defaults is the configuration of somebody who wrote nothing.
 func defaults() *File {
 	f := &File{
-		Listen:     "127.0.0.1:7323",
+		Listen:     Listen{Address: "127.0.0.1:7323"},
 		Workspaces: map[string]Workspace{},
 		Agents:     map[string]Agent{},
 		ToolAccess: ToolAccess{Levels: map[access.Level]Level{}, RestrictedCommands: slices.Clone(restrictedCommands)},

@@ -23,7 +23,8 @@ type Input struct {
 	Agents   []access.Agent
 	Presets  map[access.Autonomy]access.Set[action.Lists]
 	Tools    []*tool.Tool
-	Rules    map[string]Rule // by tool name
+	Rules    map[string]Rule   // by tool name
+	Held     map[string]string // by tool name: why it is suspended
 	Commands access.Set[[]string]
 	Hide     []string // writ's own state: out of reach at every level
 	Backends Backends
@@ -35,6 +36,9 @@ type Input struct {
 type Rule struct {
 	RequiresApproval access.Set[bool]
 	Disabled         access.Set[bool]
+	Forbidden        access.Set[bool]
+	Quotas           []writ.Quota
+	OnlyAfter        []string
 }
 
 // Backends is which sandbox driver runs what.
@@ -59,58 +63,91 @@ func (b Backends) For(c action.Category) string {
 type Decider struct {
 	digest writ.Digest
 	hide   []string
-	agents map[string]map[string]*pair
+	agents map[string]map[string]*variants
+}
+
+// variants are the pairs of one agent and one tool, by the action types that a
+// call can have; only is the one there is, where the tool has but one.
+type variants struct {
+	definition writ.Digest
+	only       *pair
+	byAction   map[string]*pair
 }
 
 // pair is what the configuration alone says of one agent using one tool.
 type pair struct {
-	agent      *access.Agent
-	tool       *tool.Tool
-	definition writ.Digest
-	effect     writ.Effect
-	reasons    []writ.Reason
-	confine    writ.Confinement
-	action     string
-	risk       string
-	class      writ.Class
-	own        string // the call's own workspace: writing elsewhere is class write
+	effect    writ.Effect
+	forbidden writ.Reason // for models; the program's own code may
+	reasons   []writ.Reason
+	confine   writ.Confinement
+	action    string
+	risk      string
+	class     writ.Class
+	reserve   writ.Reserve
+	links     []link // the agent, then its ancestors: each holds a call's targets
+}
+
+// link is one agent of a chain, as a call's targets are held against it.
+type link struct {
+	agent *access.Agent
+	tool  *tool.Tool
+	own   string // the call's own workspace: writing elsewhere is class write
 }
 
 // New works out every pair.
 func New(in Input) *Decider {
-	d := &Decider{digest: in.Digest, hide: in.Hide, agents: make(map[string]map[string]*pair, len(in.Agents))}
+	d := &Decider{digest: in.Digest, hide: in.Hide, agents: make(map[string]map[string]*variants, len(in.Agents))}
+	counted := in.counted()
 	for i := range in.Agents {
-		a := &in.Agents[i]
-		byTool := make(map[string]*pair, len(in.Tools))
+		chain := in.chain(&in.Agents[i])
+		byTool := make(map[string]*variants, len(in.Tools))
 		for _, t := range in.Tools {
-			byTool[t.Name] = in.pair(a, t)
+			byTool[t.Name] = in.variants(chain, t, counted[t.Name])
 		}
-		d.agents[a.Name] = byTool
+		d.agents[in.Agents[i].Name] = byTool
 	}
 	return d
 }
 
 // Visible reports whether an agent may use a tool at all; listings show no other.
 func (d *Decider) Visible(agent, toolName string) bool {
-	p := d.agents[agent][toolName]
-	return p != nil && p.effect != writ.Deny
+	v := d.agents[agent][toolName]
+	if v == nil {
+		return false
+	}
+	for _, p := range v.byAction {
+		if p.effect != writ.Deny && p.forbidden.Source == "" {
+			return true
+		}
+	}
+	return false
 }
 
 // Decide implements writ.Decider.
 func (d *Decider) Decide(_ context.Context, c writ.Call) (writ.Decision, error) {
-	p := d.agents[c.Agent][c.Tool]
-	if p == nil {
+	v := d.agents[c.Agent][c.Tool]
+	if v == nil {
 		return writ.Decision{}, writ.Fail(writ.NotFound, "there is no such agent or tool", nil)
 	}
-	if p.definition != c.Definition {
+	if v.definition != c.Definition {
 		return writ.Decision{}, writ.Fail(writ.Changed, fmt.Sprintf("tool %s changed since the call was made; look it up again", c.Tool), nil)
+	}
+	p := v.only
+	if p == nil {
+		if p = v.byAction[c.Action]; p == nil {
+			return writ.Decision{}, writ.Fail(writ.Denied, "denied: the call has no action type that its tool declares", nil)
+		}
 	}
 	out := writ.Decision{
 		Effect: p.effect, Reasons: p.reasons, Confine: p.confine,
-		Action: p.action, Risk: p.risk, Class: p.class, Policy: d.digest,
+		Action: p.action, Risk: p.risk, Class: p.class, Policy: d.digest, Reserve: p.reserve,
+	}
+	if p.forbidden.Source != "" && !c.Code {
+		out.Effect = writ.Deny
+		out.Reasons = append(out.Reasons[:len(out.Reasons):len(out.Reasons)], p.forbidden)
 	}
 	for i := range c.Targets {
-		d.target(&out, p, &c.Targets[i])
+		d.target(&out, p.links, &c.Targets[i])
 	}
 	if out.Class == writ.ClassWrite {
 		add(&out, writ.Ask, "egress_class", access.BuiltIn, "it changes something outside the workspace (class write)")
@@ -125,78 +162,98 @@ func (d *Decider) Decide(_ context.Context, c writ.Call) (writ.Decision, error) 
 	return out, nil
 }
 
-// target holds one path or host of the arguments against everything that bounds it.
-func (d *Decider) target(out *writ.Decision, p *pair, t *writ.Target) {
+// target holds one path or host of the arguments against everything that bounds
+// it, for every agent of the chain, and opens it where it lies outside what the
+// call has anyway. A target that any of them does not reach is denied (I11).
+func (d *Decider) target(out *writ.Decision, chain []link, t *writ.Target) {
 	if t.Problem != "" {
 		add(out, writ.Deny, "argument_gate", access.BuiltIn, "argument %s: %s", policy.Shown(t.Pointer), t.Problem)
 		return
 	}
-	if why := p.tool.Policy.Violation(*t); why != "" && p.tool.Policy.Engaged() {
-		if p.agent.GateArgs.V {
-			add(out, writ.Deny, "argument_gate", p.agent.GateArgs.At, "%s", why)
+	if d.hidden(out, t) {
+		return
+	}
+	outside := false
+	for i := range chain {
+		p := &chain[i]
+		if why := p.tool.Policy.Violation(*t); why != "" && p.tool.Policy.Engaged() {
+			if p.agent.GateArgs.V {
+				add(out, writ.Deny, "argument_gate", p.agent.GateArgs.At, "%s", why)
+			} else {
+				add(out, writ.Allow, "argument_gate", p.agent.GateArgs.At, "recorded only, enforce_tool_policies is false: %s", why)
+			}
+		}
+		if t.Kind == writ.TargetHost {
+			outside = hostTarget(out, p, t) || outside
 		} else {
-			add(out, writ.Allow, "argument_gate", p.agent.GateArgs.At, "recorded only, enforce_tool_policies is false: %s", why)
+			outside = pathTarget(out, p, t) || outside
 		}
 	}
-	if t.Kind == writ.TargetHost {
-		d.hostTarget(out, p, t)
-		return
-	}
-	d.pathTarget(out, p, t)
-}
-
-func (d *Decider) pathTarget(out *writ.Decision, p *pair, t *writ.Target) {
-	for _, h := range d.hide {
-		if policy.Below(t.Path, h) || t.Side != writ.SideRead && policy.Below(h, t.Path) {
-			add(out, writ.Deny, "protected", access.BuiltIn, "argument %s: %q is not for agents", policy.Shown(t.Pointer), clip(t.Value))
-			return
-		}
-	}
-	if p.tool.Policy.Files.Read.Stance == policy.Unspecified && p.tool.Policy.Files.Write.Stance == policy.Unspecified {
-		return // the tool says it touches no files, and its box reaches none
-	}
-	scope := &p.agent.Constraints.FileSystem
-	if !inScope(p.agent, t.Path) {
-		add(out, writ.Deny, "file_system", scope.At, "argument %s: %q is outside file_system: %s", policy.Shown(t.Pointer), clip(t.Value), scope.V)
-		return
-	}
-	inside := policy.Below(t.Path, p.own)
-	if t.Side == writ.SideRead {
-		if name := policy.Secret(t.Path); name != "" {
-			add(out, writ.Deny, "protected", access.BuiltIn, "argument %s: %q is protected and cannot be read", policy.Shown(t.Pointer), name)
-		}
-		if !inside {
-			out.Class = min(out.Class, writ.ClassReadOnly)
-		}
-		return
-	}
-	if name := policy.WriteProtected(t.Path); name != "" {
-		add(out, writ.Deny, "protected", access.BuiltIn, "argument %s: %q is protected and cannot be changed", policy.Shown(t.Pointer), name)
-	}
-	if !inside {
+	switch {
+	case !outside:
+	case t.Kind == writ.TargetHost:
+		// Talking to a host counts as changing something there unless an egress
+		// rule says otherwise.
+		out.Class = writ.ClassWrite
+		n := &out.Confine.Network
+		n.Mode = writ.NetworkHosts
+		n.Hosts = append(n.Hosts[:len(n.Hosts):len(n.Hosts)], t.Host)
+	case t.Side == writ.SideRead:
+		out.Class = min(out.Class, writ.ClassReadOnly)
+	default:
 		out.Class = writ.ClassWrite
 		out.Confine.Write = append(out.Confine.Write[:len(out.Confine.Write):len(out.Confine.Write)], t.Path)
 	}
 }
 
-func (d *Decider) hostTarget(out *writ.Decision, p *pair, t *writ.Target) {
+// hidden denies writ's own files.
+func (d *Decider) hidden(out *writ.Decision, t *writ.Target) bool {
+	if t.Kind != writ.TargetPath {
+		return false
+	}
+	for _, h := range d.hide {
+		if policy.Below(t.Path, h) || t.Side != writ.SideRead && policy.Below(h, t.Path) {
+			add(out, writ.Deny, "protected", access.BuiltIn, "argument %s: %q is not for agents", policy.Shown(t.Pointer), clip(t.Value))
+			return true
+		}
+	}
+	return false
+}
+
+// pathTarget reports whether a path that may be reached lies outside the workspace.
+func pathTarget(out *writ.Decision, p *link, t *writ.Target) bool {
+	if p.tool.Policy.Files.Read.Stance == policy.Unspecified && p.tool.Policy.Files.Write.Stance == policy.Unspecified {
+		return false // the tool says it touches no files, and its box reaches none
+	}
+	scope := &p.agent.Constraints.FileSystem
+	if !inScope(p.agent, t.Path) {
+		add(out, writ.Deny, "file_system", scope.At, "argument %s: %q is outside file_system: %s", policy.Shown(t.Pointer), clip(t.Value), scope.V)
+		return false
+	}
+	if t.Side == writ.SideRead {
+		if name := policy.Secret(t.Path); name != "" {
+			add(out, writ.Deny, "protected", access.BuiltIn, "argument %s: %q is protected and cannot be read", policy.Shown(t.Pointer), name)
+		}
+	} else if name := policy.WriteProtected(t.Path); name != "" {
+		add(out, writ.Deny, "protected", access.BuiltIn, "argument %s: %q is protected and cannot be changed", policy.Shown(t.Pointer), name)
+	}
+	return !policy.Below(t.Path, p.own)
+}
+
+// hostTarget reports whether a host may be reached.
+func hostTarget(out *writ.Decision, p *link, t *writ.Target) bool {
 	c := &p.agent.Constraints
 	switch c.Network.V {
 	case access.NoNetwork:
 		add(out, writ.Deny, "network", c.Network.At, "argument %s: host %q cannot be reached with network: none", policy.Shown(t.Pointer), clip(t.Value))
-		return
+		return false
 	case access.AllowlistOnly:
 		if !allowlisted(c.Allowlist.V, t.Host) {
 			add(out, writ.Deny, "network", c.Allowlist.At, "argument %s: host %q is not on the network allowlist", policy.Shown(t.Pointer), clip(t.Value))
-			return
+			return false
 		}
 	}
-	// Talking to a host counts as changing something there unless an egress
-	// rule says otherwise.
-	out.Class = writ.ClassWrite
-	n := &out.Confine.Network
-	n.Mode = writ.NetworkHosts
-	n.Hosts = append(n.Hosts[:len(n.Hosts):len(n.Hosts)], t.Host)
+	return true
 }
 
 func inScope(a *access.Agent, path string) bool {

@@ -12,19 +12,33 @@ import (
 	"github.com/writ-run/writ/tool"
 )
 
-// pair collects every reason that does not depend on a call's arguments.
-func (in *Input) pair(a *access.Agent, t *tool.Tool) *pair {
-	p := &pair{
-		agent: a, tool: t, definition: t.Digest, effect: writ.Allow, class: t.Class,
-		action: string(t.Action), own: ownWorkspace(a),
+// variants works out one chain of agents using one tool, for each action type.
+func (in *Input) variants(chain []*access.Agent, t *tool.Tool, counted bool) *variants {
+	v := &variants{definition: t.Digest, byAction: map[string]*pair{}}
+	for _, act := range t.Actions() {
+		v.byAction[string(act)] = in.linked(chain, t, act, counted)
 	}
-	p.risk = max(risk(t.Policy.Risk), risk(in.Types.Risk(t.Action))).String()
+	if len(v.byAction) == 1 {
+		v.only = v.byAction[string(t.Action)]
+	}
+	return v
+}
+
+// pair collects every reason that does not depend on a call's arguments, for one
+// agent without its ancestors.
+func (in *Input) pair(a *access.Agent, t *tool.Tool, act action.Type) *pair {
+	p := &pair{effect: writ.Allow, class: t.Class, action: string(act), links: []link{{a, t, ownWorkspace(a)}}}
+	p.risk = max(risk(t.Policy.Risk), risk(in.Types.Risk(act))).String()
 	p.say(a.Permit(t.Name, t.Category))
-	p.say(in.ruleReasons(t)...)
-	p.say(terminalReason(a, t), gitReason(a, t))
-	p.say(in.approvalReasons(a, t)...)
-	p.say(in.autonomyReason(a, t))
+	p.say(terminalReason(a, t), gitReason(a, act))
+	p.say(approvalReasons(a, act)...)
+	p.say(in.autonomyReason(a, act))
 	p.confine = in.confinement(a, t)
+	for _, root := range p.confine.Write {
+		if !policy.Below(root, p.links[0].own) {
+			p.class = writ.ClassWrite // it declares that it writes there
+		}
+	}
 	p.reasons = slices.Clip(p.reasons)
 	return p
 }
@@ -53,10 +67,50 @@ func (in *Input) ruleReasons(t *tool.Tool) []writ.Reason {
 	if rule.Disabled.V {
 		out = append(out, writ.Reason{Effect: writ.Deny, Source: "tools", Where: rule.Disabled.At, Text: fmt.Sprintf("tool %s is disabled", t.Name)})
 	}
+	if why, held := in.Held[t.Name]; held {
+		out = append(out, writ.Reason{Effect: writ.Deny, Source: "suspended", Where: access.BuiltIn, Text: why})
+	}
 	if rule.RequiresApproval.V {
 		out = append(out, writ.Reason{Effect: writ.Ask, Source: "tools", Where: rule.RequiresApproval.At, Text: fmt.Sprintf("tool %s asks a person each time", t.Name)})
 	}
+	if t.Constraints.RequiresApproval {
+		out = append(out, writ.Reason{Effect: writ.Ask, Source: "constraints", Where: "its definition", Text: fmt.Sprintf("tool %s asks a person each time", t.Name)})
+	}
 	return out
+}
+
+// forbidden is why a model may not use the tool, where it may not.
+func (in *Input) forbidden(t *tool.Tool) writ.Reason {
+	r := writ.Reason{Effect: writ.Deny, Source: "constraints", Where: "its definition", Text: fmt.Sprintf("tool %s is for code alone, never for a model (forbidden)", t.Name)}
+	rule := in.Rules[t.Name]
+	if rule.Forbidden.V {
+		r.Where = rule.Forbidden.At
+	} else if !t.Constraints.Forbidden {
+		return writ.Reason{}
+	}
+	return r
+}
+
+// counted names the tools whose calls are remembered: those that are bounded, and
+// those that others have to come after.
+func (in *Input) counted() map[string]bool {
+	out := map[string]bool{}
+	for _, t := range in.Tools {
+		quotas, after := in.bounds(t)
+		if len(quotas)+len(after) > 0 {
+			out[t.Name] = true
+		}
+		for _, name := range after {
+			out[name] = true
+		}
+	}
+	return out
+}
+
+// bounds are the tool's own constraints and the operator's, which only add to them.
+func (in *Input) bounds(t *tool.Tool) (quotas []writ.Quota, after []string) {
+	rule := in.Rules[t.Name]
+	return slices.Concat(t.Constraints.Quotas, rule.Quotas), slices.Concat(t.Constraints.OnlyAfter, rule.OnlyAfter)
 }
 
 func terminalReason(a *access.Agent, t *tool.Tool) writ.Reason {
@@ -70,30 +124,30 @@ func terminalReason(a *access.Agent, t *tool.Tool) writ.Reason {
 	return writ.Reason{Effect: writ.Allow, Source: "terminal", Where: c.At, Text: "terminal: " + c.V.String()}
 }
 
-func gitReason(a *access.Agent, t *tool.Tool) writ.Reason {
+func gitReason(a *access.Agent, act action.Type) writ.Reason {
 	c := a.Constraints.Git
-	outward := t.Action == "vcs:push" || c.V == access.GitLocalOnly && t.Action == "vcs:clone"
+	outward := act == "vcs:push" || c.V == access.GitLocalOnly && act == "vcs:clone"
 	if !outward || c.V == access.GitFull {
 		return writ.Reason{}
 	}
-	return writ.Reason{Effect: writ.Deny, Source: "git", Where: c.At, Text: fmt.Sprintf("git: %s does not take %s", c.V, t.Action)}
+	return writ.Reason{Effect: writ.Deny, Source: "git", Where: c.At, Text: fmt.Sprintf("git: %s does not take %s", c.V, act)}
 }
 
-func (in *Input) approvalReasons(a *access.Agent, t *tool.Tool) []writ.Reason {
+func approvalReasons(a *access.Agent, act action.Type) []writ.Reason {
 	var out []writ.Reason
 	c := a.Constraints.RequiresApproval
 	for _, p := range c.V {
-		if p.Match(t.Action) {
+		if p.Match(act) {
 			out = append(out, writ.Reason{Effect: writ.Ask, Source: "requires_approval", Where: c.At,
-				Text: fmt.Sprintf("action %s asks a person (%s)", t.Action, p.Text)})
+				Text: fmt.Sprintf("action %s asks a person (%s)", act, p.Text)})
 		}
 	}
 	return out
 }
 
-func (in *Input) autonomyReason(a *access.Agent, t *tool.Tool) writ.Reason {
+func (in *Input) autonomyReason(a *access.Agent, act action.Type) writ.Reason {
 	preset := in.Presets[a.Autonomy.V]
-	v := preset.V.Of(t.Action)
+	v := preset.V.Of(act)
 	r := writ.Reason{Effect: writ.Ask, Source: "autonomy", Where: preset.At}
 	switch {
 	case v.Named && v.Human:
@@ -101,7 +155,7 @@ func (in *Input) autonomyReason(a *access.Agent, t *tool.Tool) writ.Reason {
 	case v.Named:
 		r.Effect, r.Text = writ.Allow, fmt.Sprintf("autonomy %s runs %s by itself", a.Autonomy.V, v.By.Text)
 	default:
-		r.Text = fmt.Sprintf("autonomy %s names no rule for %s, so a person is asked", a.Autonomy.V, t.Action)
+		r.Text = fmt.Sprintf("autonomy %s names no rule for %s, so a person is asked", a.Autonomy.V, act)
 	}
 	if r.Where == access.BuiltIn && a.Autonomy.At != access.BuiltIn {
 		r.Where = a.Autonomy.At
@@ -129,20 +183,27 @@ func scopeRoots(a *access.Agent) []string {
 var fullScope = []string{"/"}
 
 // confinement is all that a call of this pair may reach before its arguments ask
-// for more. A box writes only in its own workspace, whatever the file scope; more
-// has to be asked for by name, which raises the class.
+// for more: what the file scope opens and the tool declares. A wide declaration
+// writes in the agent's own workspace only, whatever the scope; a place elsewhere
+// has to be declared or asked for by name, which raises the class.
 func (in *Input) confinement(a *access.Agent, t *tool.Tool) writ.Confinement {
 	c := writ.Confinement{Hide: in.Hide, Isolation: writ.Process}
-	if t.Policy.Files.Read.Stance > policy.None {
-		c.Read = scopeRoots(a)
+	if read := t.Policy.Files.Read; read.Stance > policy.None {
+		c.Read = meet(scopeRoots(a), read.Roots())
 	}
-	if t.Policy.Files.Write.Stance > policy.None {
-		c.Write = []string{ownWorkspace(a)}
+	if write := t.Policy.Files.Write; write.Stance > policy.None {
+		own := ownWorkspace(a)
+		for _, root := range meet(scopeRoots(a), write.Roots()) {
+			if policy.Below(own, root) {
+				root = own
+			}
+			c.Write = append(c.Write, root)
+		}
 	}
 	if t.Runs != tool.InBox {
 		return c
 	}
-	c.Limits, c.Backend = in.Limits, in.Backends.For(t.Category)
+	c.Limits, c.Backend = tighter(in.Limits, t.Limits), in.Backends.For(t.Category)
 	if t.Category == action.CodeExecution && a.Constraints.CodeExecution.V == access.CodeContainerized {
 		c.Isolation = writ.Containerized
 	}

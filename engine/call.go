@@ -2,14 +2,14 @@ package engine
 
 import (
 	"context"
-	"crypto/rand"
+	"errors"
 	"os"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/ledger"
 	"github.com/writ-run/writ/tool"
 	"github.com/writ-run/writ/wire"
 )
@@ -22,82 +22,121 @@ func Version() string {
 	return "(devel)"
 }
 
-// Caller is who makes a call, as the front door authenticated them.
-type Caller struct {
-	Agent   string
-	Session string
-	Task    string // empty: the session
-	Door    string
+// Call is one call as a front door hands it over, or as an embedding program makes it.
+type Call struct {
+	Agent string // authenticated by the front door; an embedding program vouches for it
+	Tool  string
+	Args  []byte // a JSON object; empty: {}
 
-	Patience time.Duration // how long to wait for a person; see writ.Call
+	Session string // an open one; empty: the agent's session of the day
+	Task    string // an open one, or the name of one to open; empty: the session
+	// Patience is how long to wait for a person, where one has to be asked.
+	Patience time.Duration
+	// Code says that the program itself makes this call, not a model: it may then
+	// use tools whose constraint forbidden keeps them from models.
+	Code bool
+
+	Door  string // the front door; empty: library
+	Token string // the id of the token it came with; empty: none
 }
 
 // Outcome is what came of a call.
 type Outcome struct {
 	CallID string
-	Result writ.Result
+	writ.Result
 }
 
 // Do takes one call down the one path: identify, resolve, validate, then the gate.
-func (e *Engine) Do(ctx context.Context, who Caller, toolName string, args []byte) (Outcome, error) {
-	c, err := e.prepare(who, toolName, args)
-	if err != nil {
-		return Outcome{CallID: c.ID}, e.refuse(ctx, c, err)
+func (e *Engine) Do(ctx context.Context, c Call) (Outcome, error) {
+	return e.do(ctx, c, newID("call_"))
+}
+
+func (e *Engine) do(ctx context.Context, c Call, id string) (Outcome, error) {
+	call, leave, err := e.prepare(ctx, c, id)
+	defer leave()
+	if err == nil {
+		call, err = e.intercept(ctx, c, call)
 	}
-	res, err := e.gate.Do(ctx, c)
-	return Outcome{c.ID, res}, err
+	if err != nil {
+		err = e.refuse(ctx, call, err)
+		e.hooks.denied(e.log, call, err)
+		return Outcome{CallID: id}, err
+	}
+	res, err := e.gate.Do(ctx, call)
+	e.hooks.over(e.log, call, res, err)
+	return Outcome{id, res}, err
 }
 
 // refuse records a call that did not get as far as the gate.
 func (e *Engine) refuse(ctx context.Context, c writ.Call, why error) error {
-	err := e.ledger.Record(context.WithoutCancel(ctx), writ.Event{Kind: writ.EventRefused, Call: c, Err: why})
-	if err != nil {
+	ev := writ.Event{Kind: writ.EventRefused, Call: c, Err: why}
+	var w *writ.Error
+	if errors.As(why, &w) {
+		ev.Decision.Reasons = w.Reasons
+	}
+	if err := e.ledger.Record(context.WithoutCancel(ctx), ev); err != nil {
 		return err
 	}
 	return why
 }
 
-// prepare parses the arguments once and resolves what they name once; nothing
-// behind it looks at the caller's bytes again.
-func (e *Engine) prepare(who Caller, toolName string, args []byte) (writ.Call, error) {
-	c := writ.Call{
-		ID: "call_" + strings.ToLower(rand.Text()[:16]), Agent: who.Agent, Session: who.Session, Task: who.Task, Door: who.Door,
-		Patience: who.Patience,
+// prepare identifies the caller, finds session and task, parses the arguments once
+// and resolves what they name once; nothing behind it looks at the caller's bytes
+// again. leave is never nil, and is called when the call is over.
+func (e *Engine) prepare(ctx context.Context, c Call, id string) (call writ.Call, leave func(), err error) {
+	leave = func() {}
+	call = writ.Call{ID: id, Agent: c.Agent, Door: c.Door, Code: c.Code, Patience: c.Patience}
+	if call.Door == "" {
+		call.Door = "library"
 	}
-	if c.Task == "" {
-		c.Task = c.Session
-	}
-	agent, ok := e.agents[who.Agent]
+	r := e.at()
+	agent, ok := r.agents[c.Agent]
 	if !ok {
-		return c, writ.Fail(writ.Unauthenticated, "there is no such agent any more; ask the operator", nil)
+		return call, leave, writ.Fail(writ.Unauthenticated, "there is no such agent any more; ask the operator", nil)
 	}
-	c.Person = agent.Person
-	t, ok := e.catalog.Lookup(toolName)
-	if !ok {
-		return c, tool.Missing(toolName, e.visibleNames(who.Agent))
+	if err := r.alive(c.Agent, e.ledger.Now()); err != nil {
+		return call, leave, err
 	}
-	c.Tool, c.Definition = t.Name, t.Digest
-	if !e.decider.Visible(who.Agent, t.Name) {
-		// The gate will deny it, whatever the arguments; what they should have
-		// been is not for this caller to learn.
-		c.Args, c.ArgsDigest, c.Resolved = "{}", wire.Digest(string(args)), true
-		return c, nil
-	}
-	canonical, value, err := t.Args(args)
+	chain := r.chain(c.Agent)
+	call.Person, call.Root = agent.Person, chain[len(chain)-1]
+	session, task, left, err := e.enter(ctx, c)
 	if err != nil {
-		return c, err
+		return call, leave, err
 	}
-	c.Args, c.ArgsDigest = canonical, wire.Digest(canonical)
-	c.Dir = agent.Workspace.Path
-	home, _ := os.UserHomeDir()
-	c.Targets, c.Resolved = targets(t.Shape.Candidates(value), c.Dir, home), true
-	return c, nil
+	call.Session, call.Task, leave = session, task, left
+	return call, leave, r.resolve(&call, c)
 }
 
-func (e *Engine) visibleNames(agent string) []string {
+// resolve fills in the tool and the arguments.
+func (r *rules) resolve(call *writ.Call, c Call) error {
+	t, ok := r.catalog.Lookup(c.Tool)
+	if !ok {
+		return tool.Missing(c.Tool, r.visibleNames(c.Agent))
+	}
+	// Only now: a name that is no tool's can be anything, and is not written down.
+	call.Tool, call.Definition, call.Action = t.Name, t.Digest, string(t.Action)
+	if !r.decider.Visible(c.Agent, t.Name) && !c.Code {
+		// The gate will deny it, whatever the arguments; what they should have
+		// been is not for this caller to learn.
+		call.Args, call.ArgsDigest, call.Resolved = "{}", wire.Digest(string(c.Args)), true
+		return nil
+	}
+	canonical, value, err := t.Args(c.Args)
+	if err != nil {
+		return err
+	}
+	call.Args, call.ArgsDigest = canonical, wire.Digest(canonical)
+	call.Action = string(t.ActionOf(value))
+	call.Dir = r.agents[c.Agent].Workspace.Path
+	home, _ := os.UserHomeDir()
+	call.Targets, call.Resolved = targets(t.Shape.Candidates(value), call.Dir, home), true
+	return nil
+}
+
+func (r *rules) visibleNames(agent string) []string {
 	var names []string
-	for _, t := range e.catalog.All() {
-		if e.decider.Visible(agent, t.Name) {
+	for _, t := range r.catalog.All() {
+		if r.decider.Visible(agent, t.Name) {
 			names = append(names, t.Name)
 		}
 	}
@@ -105,21 +144,30 @@ func (e *Engine) visibleNames(agent string) []string {
 }
 
 // Explain decides a call without making it: every reason, and all it would reach.
-func (e *Engine) Explain(ctx context.Context, agent, toolName string, args []byte) (writ.Decision, error) {
-	who := Caller{Agent: agent, Session: "explain", Door: "explain"}
-	c, err := e.prepare(who, toolName, args)
+// It opens no session; quotas are held against the session of the day.
+func (e *Engine) Explain(ctx context.Context, c Call) (writ.Decision, error) {
+	r := e.at()
+	agent, ok := r.agents[c.Agent]
+	if !ok {
+		return writ.Decision{}, e.noAgent(c.Agent)
+	}
+	chain := r.chain(c.Agent)
+	call := writ.Call{ID: "explain", Agent: c.Agent, Door: "explain", Person: agent.Person, Root: chain[len(chain)-1], Session: c.Session, Task: c.Task}
+	if err := r.resolve(&call, c); err != nil {
+		return writ.Decision{}, err
+	}
+	d, err := r.decider.Decide(ctx, call)
 	if err != nil {
 		return writ.Decision{}, err
 	}
-	d, err := e.decider.Decide(ctx, c)
-	if err != nil {
-		return writ.Decision{}, err
+	if who := e.stops.is(chain); who != "" {
+		deny(&d, "stop", stoppedError(who))
 	}
-	if e.stops.is(agent) {
-		deny(&d, "stop", stoppedError(agent))
-	}
-	if err := e.holds(ctx, c.Tool, d.Confine); err != nil {
+	if err := e.holds(ctx, r, call.Tool, d.Confine); err != nil {
 		deny(&d, "sandbox", err)
+	}
+	if err := e.room(ctx, call, d.Reserve); err != nil {
+		deny(&d, "constraints", err)
 	}
 	return d, nil
 }
@@ -132,29 +180,61 @@ func deny(d *writ.Decision, source string, err error) {
 }
 
 // holds reports why no sandbox could run a tool so confined, or nil.
-func (e *Engine) holds(ctx context.Context, name string, c writ.Confinement) error {
-	if t, ok := e.catalog.Lookup(name); !ok || t.Runs != tool.InBox {
+func (e *Engine) holds(ctx context.Context, r *rules, name string, c writ.Confinement) error {
+	if t, ok := r.catalog.Lookup(name); !ok || t.Runs != tool.InBox {
 		return nil
 	}
 	return e.drivers.Check(ctx, c)
 }
 
-// decider is the gate's Decider: what the configuration says, and what cannot be
-// known from it. A stopped agent is denied everything, also a call that waited for
-// its approval meanwhile. A call that no sandbox could hold is refused before a
-// person is asked about it.
+// room reports which quota is used up, or what has to come before, or nil. It is
+// asked here so that nobody is asked about a call that could not run; it is held
+// when the start is recorded.
+func (e *Engine) room(ctx context.Context, c writ.Call, r writ.Reserve) error {
+	if len(r.Quotas)+len(r.After) == 0 {
+		return nil
+	}
+	return ledger.Room(e.store.Counts(ctx), c, r, e.now())
+}
+
+// decider is the gate's Decider: what the configuration in force says, and what
+// cannot be known from it. A stopped agent, or one below it, is denied everything,
+// also a call that waited for its approval meanwhile. A call that no sandbox could
+// hold is refused before a person is asked about it.
 type decider struct{ e *Engine }
 
 func (d decider) Decide(ctx context.Context, c writ.Call) (writ.Decision, error) {
-	if d.e.stops.is(c.Agent) {
-		return writ.Decision{}, stoppedError(c.Agent)
+	r := d.e.at()
+	if err := r.alive(c.Agent, d.e.ledger.Now()); err != nil {
+		return writ.Decision{}, err
 	}
-	out, err := d.e.decider.Decide(ctx, c)
+	if who := d.e.stops.is(r.chain(c.Agent)); who != "" {
+		return writ.Decision{}, stoppedError(who)
+	}
+	out, err := r.decider.Decide(ctx, c)
 	if err != nil || out.Effect == writ.Deny {
 		return out, err
 	}
-	if err := d.e.holds(ctx, c.Tool, out.Confine); err != nil {
+	if err := d.e.holds(ctx, r, c.Tool, out.Confine); err != nil {
+		return writ.Decision{}, err
+	}
+	if err := d.e.room(ctx, c, out.Reserve); err != nil {
 		return writ.Decision{}, err
 	}
 	return out, nil
+}
+
+// approver is the gate's Approver: the desk, and a batch that goes on meanwhile.
+type approver struct{ e *Engine }
+
+func (a approver) Approve(ctx context.Context, c writ.Call, d writ.Decision) (writ.Approval, error) {
+	resume := a.e.turns.wait(c.ID)
+	defer resume()
+	got, err := a.e.desk.Approve(ctx, c, d)
+	if writ.KindOf(err) == writ.Changed {
+		if who := a.e.stops.is(a.e.at().chain(c.Agent)); who != "" {
+			err = stoppedError(who)
+		}
+	}
+	return got, err
 }

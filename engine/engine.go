@@ -1,7 +1,11 @@
 // Package engine joins the parts: it loads a configuration, opens the store and
 // the ledger, builds the catalog, the decider and the gate, and closes them
 // again. It constructs, it does not decide. The daemon is built on it, and a Go
-// program can open one of its own.
+// program can open one of its own:
+//
+//	e, err := engine.Open(ctx, engine.Options{Config: "writ.yaml"})
+//	err = e.Register(ctx, engine.Tool{Name: "write_report", Policy: …, Run: render})
+//	out, err := e.Do(ctx, engine.Call{Agent: "reporter", Tool: "write_report", Args: args})
 package engine
 
 import (
@@ -12,17 +16,15 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/writ-run/writ"
-	"github.com/writ-run/writ/access"
 	"github.com/writ-run/writ/action"
 	"github.com/writ-run/writ/approval"
 	"github.com/writ-run/writ/config"
-	"github.com/writ-run/writ/decide"
 	"github.com/writ-run/writ/ledger"
 	"github.com/writ-run/writ/person"
-	"github.com/writ-run/writ/policy"
 	"github.com/writ-run/writ/sandbox"
 	"github.com/writ-run/writ/sandbox/subprocess"
 	"github.com/writ-run/writ/store"
@@ -41,179 +43,163 @@ type Options struct {
 	Launcher []string
 	Log      *slog.Logger // nil: slog.Default
 	Now      func() time.Time
+
+	Tools []Tool // as Register takes them; here where the configuration names them
+	Hooks Hooks
 }
 
 // Engine is an open engine. It is safe for concurrent use.
 type Engine struct {
-	Config *config.Config
+	log        *slog.Logger
+	now        func() time.Time
+	hooks      Hooks
+	store      *store.DB
+	ledger     *ledger.Ledger
+	desk       *approval.Desk
+	people     *person.Checker
+	drivers    sandbox.Set
+	jobs       *exec.Jobs
+	builtins   []*tool.Tool
+	registered []*tool.Tool // guarded by changing, like every change of rules
+	gate       *writ.Gate
 
-	log     *slog.Logger
-	now     func() time.Time
-	store   *store.DB
-	ledger  *ledger.Ledger
-	desk    *approval.Desk
-	people  *person.Checker
-	catalog *tool.Catalog
-	decider *decide.Decider
-	drivers sandbox.Set
-	gate    *writ.Gate
-	agents  map[string]*access.Agent
+	changing sync.Mutex
+	rules    atomic.Pointer[rules]
+	prior    atomic.Pointer[rules] // the ones before: calls decided under them may be about to run
+
 	tokens  tokens
 	stops   stops
+	scopes  scopes
+	turns   turns
 	closing chan struct{} // ends the sweeper
 	sweeper sync.WaitGroup
 }
 
 // Open readies an engine. On error nothing is left open.
 func Open(ctx context.Context, o Options) (*Engine, error) {
-	e := &Engine{log: o.Log, now: o.Now, agents: map[string]*access.Agent{}, closing: make(chan struct{})}
+	e := &Engine{log: o.Log, now: o.Now, hooks: o.Hooks, closing: make(chan struct{})}
 	if e.log == nil {
 		e.log = slog.Default()
 	}
 	if e.now == nil {
 		e.now = time.Now
 	}
+	for _, t := range o.Tools {
+		made, err := t.make()
+		if err != nil {
+			return nil, err
+		}
+		e.registered = append(e.registered, made)
+	}
 	path, err := config.Path(o.Config)
 	if err != nil {
 		return nil, err
 	}
-	cfg, err := LoadConfig(path)
+	cfg, err := loadConfig(path, e.registered)
 	if err != nil {
 		return nil, err
 	}
 	if err := e.build(cfg, o.Launcher); err != nil {
 		return nil, err
 	}
-	if err := e.open(ctx); err != nil {
+	if err := e.open(ctx, cfg); err != nil {
 		return nil, errors.Join(err, e.close())
 	}
 	return e, nil
 }
 
-// LoadConfig reads and checks a configuration against the tools there are.
-func LoadConfig(path string) (*config.Config, error) {
-	tools, err := builtins(nil)
-	if err != nil {
-		return nil, err
-	}
-	names := make([]string, len(tools))
-	for i, t := range tools {
-		names[i] = t.Name
-	}
-	return config.Load(path, names)
+// LoadConfig reads and checks a configuration against the tools there are: those
+// built in and those defined beside it.
+func LoadConfig(path string) (*config.Config, error) { return loadConfig(path, nil) }
+
+func loadConfig(path string, registered []*tool.Tool) (*config.Config, error) {
+	return config.Load(path, func(types *action.Registry) ([]string, error) {
+		tools, err := builtins(nil, nil)
+		if err != nil {
+			return nil, err
+		}
+		names := map[string]bool{}
+		for _, t := range append(tools, registered...) {
+			names[t.Name] = true
+		}
+		loaded, err := definitions(path, types)
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range loaded {
+			names[l.Definition.Name] = true
+		}
+		return sortedNames(names), nil
+	})
 }
 
-func builtins(boxes exec.Starter) ([]*tool.Tool, error) {
+func builtins(boxes exec.Starter, jobs *exec.Jobs) ([]*tool.Tool, error) {
 	fileTools, err := files.Tools()
 	if err != nil {
 		return nil, err
 	}
-	execTools, err := exec.Tools(boxes)
+	execTools, err := exec.Tools(boxes, jobs)
 	return append(fileTools, execTools...), err
 }
 
 // build makes everything that needs no store.
 func (e *Engine) build(cfg *config.Config, launcher []string) error {
-	e.Config = cfg
 	sub := cfg.File.Sandboxing.Subprocess
 	e.drivers = sandbox.Set{subprocess.New(subprocess.Options{
 		Launcher: launcher, PathPrefixes: sub.ExtraSafePathPrefixes,
 		UnsafeAnyPath: !sub.RestrictedPath, UnsafeAnyDir: !sub.WorkspaceOnly,
 	})}
-	tools, err := builtins(e.drivers)
-	if err != nil {
-		return err
-	}
-	if e.catalog, err = tool.NewCatalog(tools...); err != nil {
-		return err
-	}
-	for i := range cfg.Agents {
-		e.agents[cfg.Agents[i].Name] = &cfg.Agents[i]
-	}
-	e.decider = decide.New(e.input(cfg))
-	return nil
-}
-
-func (e *Engine) input(cfg *config.Config) decide.Input {
-	f := cfg.File
-	in := decide.Input{
-		Types: cfg.Types, Agents: cfg.Agents, Presets: cfg.Presets, Tools: e.catalog.All(), Rules: map[string]decide.Rule{},
-		Commands: access.Set[[]string]{V: findPrograms(config.Programs(f.ToolAccess.RestrictedCommands), f.Sandboxing.Subprocess.ExtraSafePathPrefixes), At: cfg.At("tool_access.restricted_commands")},
-		Hide:     hidden(cfg), Digest: cfg.Digest,
-		Backends: decide.Backends{Default: string(f.Sandboxing.DefaultBackend), ByCategory: map[action.Category]string{}},
-		Limits: writ.Limits{
-			Wall:  time.Duration(f.Sandboxing.Subprocess.TimeoutSeconds) * time.Second,
-			Grace: time.Duration(f.Sandboxing.Subprocess.KillGraceSeconds) * time.Second,
-		},
-	}
-	for c, b := range f.Sandboxing.Overrides {
-		in.Backends.ByCategory[c] = string(b)
-	}
-	for name, r := range f.Tools {
-		key := "tools." + name
-		in.Rules[name] = decide.Rule{
-			RequiresApproval: access.Set[bool]{V: r.RequiresApproval, At: cfg.At(key + ".requires_approval")},
-			Disabled:         access.Set[bool]{V: r.Disabled, At: cfg.At(key + ".disabled")},
-		}
-	}
-	return in
-}
-
-// hidden is writ's own state: store, keys, socket, witness and configuration, as
-// they resolve. A configuration directory of writ's own is hidden whole, so that
-// nothing can be put beside the file either.
-func hidden(cfg *config.Config) []string {
-	path := cfg.Path
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
-	}
-	if dir := filepath.Dir(path); filepath.Base(dir) == "writ" {
-		path = dir
-	}
-	hide := []string{cfg.StatePath}
-	if !policy.Below(cfg.Witness, cfg.StatePath) {
-		hide = append(hide, cfg.Witness)
-	}
-	return append(hide, path)
+	e.jobs = exec.NewJobs(e.drivers, e.now, e.log)
+	e.jobs.OnEnd = e.jobEnded
+	var err error
+	e.builtins, err = builtins(e.drivers, e.jobs)
+	return err
 }
 
 // open opens the store and what stands on it.
-func (e *Engine) open(ctx context.Context) error {
+func (e *Engine) open(ctx context.Context, cfg *config.Config) error {
 	var err error
-	if e.store, err = sqlite.Open(ctx, e.Config.StatePath); err != nil {
+	if e.store, err = sqlite.Open(ctx, cfg.StatePath); err != nil {
 		return err
 	}
-	keys, err := loadKeys(filepath.Join(e.Config.StatePath, "keys"))
+	keys, err := loadKeys(filepath.Join(cfg.StatePath, "keys"))
 	if err != nil {
 		return err
 	}
-	e.ledger, err = ledger.Open(ctx, e.store, ledger.Options{Key: keys.sign, Witness: e.Config.Witness, Now: e.now})
+	e.ledger, err = ledger.Open(ctx, e.store, ledger.Options{Key: keys.sign, Witness: cfg.Witness, Now: e.now})
 	if err != nil {
 		return err
 	}
 	e.desk, err = approval.NewDesk(approval.Options{
-		Store: e.store, Ledger: e.ledger, Key: keys.seal, Expiry: time.Duration(e.Config.File.Approvals.Expiry), Now: e.now,
+		Store: e.store, Ledger: e.ledger, Key: keys.seal, Now: e.now,
+		Expiry: func() time.Duration { return time.Duration(e.Config().File.Approvals.Expiry) },
 	})
 	if err != nil {
 		return err
 	}
 	e.people = person.NewChecker(e.now)
-	if err := e.loadState(ctx); err != nil {
+	if err := e.change(ctx, cfg); err != nil {
+		return err
+	}
+	if err := errors.Join(e.loadState(ctx), e.loadScopes(ctx)); err != nil {
 		return err
 	}
 	if err := e.desk.Sweep(ctx); err != nil {
 		return err
 	}
 	e.sweeper.Go(e.sweep)
-	e.gate = writ.NewGate(decider{e}, e.desk, e.ledger, runner{e})
+	e.gate = writ.NewGate(decider{e}, approver{e}, e.ledger, runner{e})
 	return e.ledger.Append(ctx, ledger.Entry{Kind: "engine.opened", Data: []wire.Field{
-		wire.Str("policy", e.Config.Digest.String()), wire.Str("version", Version()),
-		wire.Str("unsafe", strings.Join(e.Config.Warnings, "\n")),
+		wire.Str("policy", cfg.Digest.String()), wire.Str("version", Version()),
+		wire.Str("unsafe", strings.Join(cfg.Warnings, "\n")),
 	}})
 }
 
-// sweep ends, now and then, requests whose time is over, so that their sealed
-// arguments go even when nobody asks again.
+// Config is the configuration in force.
+func (e *Engine) Config() *config.Config { return e.at().cfg }
+
+// sweep ends, now and then, what ends by itself: requests whose time is over, so
+// that their sealed arguments go even when nobody asks again, and what lies idle.
 func (e *Engine) sweep() {
 	for {
 		select {
@@ -221,17 +207,27 @@ func (e *Engine) sweep() {
 			return
 		case <-time.After(sweepEvery):
 		}
-		if err := e.desk.Sweep(context.Background()); err != nil {
-			e.log.Error("expired requests could not be ended", "err", err)
+		if err := e.sweepOnce(context.Background()); err != nil {
+			e.log.Error("what is over could not be ended", "err", err)
 		}
 	}
 }
 
-const sweepEvery = time.Hour
+const sweepEvery = time.Minute
 
-// Close ends the engine: calls under way are cancelled and waited for first.
+func (e *Engine) sweepOnce(ctx context.Context) error {
+	now := e.ledger.Now()
+	return errors.Join(e.desk.Sweep(ctx), e.endIdle(ctx),
+		e.endDelegations(ctx, "expired", func(d store.Delegation) bool { return d.Expires <= now }))
+}
+
+// Close ends the engine: calls under way are cancelled and waited for first, then
+// background jobs.
 func (e *Engine) Close() error {
 	e.stops.cancelAll()
+	if e.jobs != nil {
+		e.jobs.Close()
+	}
 	if e.ledger == nil {
 		return e.close()
 	}
@@ -252,19 +248,52 @@ func (e *Engine) close() error {
 	return errors.Join(errs...)
 }
 
+// jobEnded writes down how a background job ended: its call finished long before.
+func (e *Engine) jobEnded(j exec.Ended) {
+	err := e.ledger.Append(context.Background(), ledger.Entry{Kind: "job.ended", Call: j.Call, Agent: j.Agent, Data: []wire.Field{
+		wire.Str("job", j.Job), wire.Str("session", j.Session), wire.Str("task", j.Task), wire.Str("outcome", string(j.State)),
+		wire.Int("exit_code", int64(j.ExitCode)), wire.Str("limit", j.Limit), wire.Int("output_bytes", j.Bytes), wire.Int("micros", j.Elapsed.Microseconds()),
+	}})
+	if err != nil {
+		e.log.Error("the end of a job could not be recorded", "job", j.Job, "err", err)
+	}
+}
+
 // runner runs a tool under its writ. It is the gate's Runner.
 type runner struct{ e *Engine }
 
 func (r runner) Run(ctx context.Context, w writ.Writ) (writ.Result, error) {
 	c := w.Call()
-	t, ok := r.e.catalog.Lookup(c.Tool)
-	if !ok || t.Digest != c.Definition {
+	t := r.e.tool(c)
+	if t == nil {
 		return writ.Result{}, writ.Fail(writ.Changed, fmt.Sprintf("tool %s changed since the call was made", c.Tool), nil)
 	}
-	ctx, done, err := r.e.stops.begin(ctx, c.Agent)
+	ctx, done, err := r.e.stops.begin(ctx, &run{chain: r.e.at().chain(c.Agent), session: c.Session, task: c.Task})
 	if err != nil {
 		return writ.Result{}, err
 	}
 	defer done()
+	if !r.e.scopes.open(c) {
+		return writ.Result{}, errEnded
+	}
+	leave, err := r.e.turns.run(ctx, c.ID)
+	if err != nil {
+		return writ.Result{}, err
+	}
+	defer leave()
 	return t.Run(ctx, w)
+}
+
+// tool is the definition that a call was decided about: of the rules in force, or
+// of the ones just before.
+func (e *Engine) tool(c writ.Call) *tool.Tool {
+	for _, r := range []*rules{e.rules.Load(), e.prior.Load()} {
+		if r == nil {
+			continue
+		}
+		if t, ok := r.catalog.Lookup(c.Tool); ok && t.Digest == c.Definition {
+			return t
+		}
+	}
+	return nil
 }

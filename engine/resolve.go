@@ -181,3 +181,20 @@ func findPrograms(names, prefixes []string) []string {
 	slices.Sort(out)
 	return slices.Compact(out)
 }
+
+// resolvedGlobs is a tool's globs with the directory each begins in as it resolves:
+// paths of a call are resolved too, and a mount is of what is really there. A root
+// that does not resolve stays as it is, and matches nothing that does.
+func resolvedGlobs(f policy.Files) policy.Files {
+	resolve := func(g policy.Globs) policy.Globs {
+		roots := g.Roots()
+		g.Globs = slices.Clone(g.Globs)
+		for i, glob := range g.Globs {
+			if to, err := follow(roots[i], os.Lstat, os.Readlink); err == nil && to != roots[i] && !strings.ContainsAny(to, `*?[{\`) {
+				g.Globs[i] = filepath.Join(to, strings.TrimPrefix(glob, roots[i]))
+			}
+		}
+		return g
+	}
+	return policy.Files{Read: resolve(f.Read), Write: resolve(f.Write)}
+}

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/writ-run/writ"
@@ -44,8 +45,14 @@ func (e *Engine) loadState(ctx context.Context) error {
 	return nil
 }
 
-// Authenticate turns a bearer token into a caller: the agent it was made for, in
-// its session of the day.
+// Caller is who a token stands for.
+type Caller struct {
+	Agent   string
+	Token   string // its id
+	Session string // of an agent that was delegated: the one it works in
+}
+
+// Authenticate turns a bearer token into the agent it was made for.
 func (e *Engine) Authenticate(token string) (Caller, error) {
 	e.tokens.mu.RLock()
 	t, ok := e.tokens.byHash[person.TokenHash(token)]
@@ -53,10 +60,14 @@ func (e *Engine) Authenticate(token string) (Caller, error) {
 	if !ok {
 		return Caller{}, writ.Fail(writ.Unauthenticated, "the token is unknown or revoked; 'writ agent token NAME' makes one", nil)
 	}
-	if _, ok := e.agents[t.Agent]; !ok {
-		return Caller{}, writ.Fail(writ.Unauthenticated, "the token's agent is not in the configuration any more", nil)
+	r := e.at()
+	if _, ok := r.agents[t.Agent]; !ok {
+		return Caller{}, writ.Fail(writ.Unauthenticated, "the token's agent is not there any more", nil)
 	}
-	return Caller{Agent: t.Agent, Session: t.ID + "/" + e.now().UTC().Format("2006-01-02")}, nil
+	if err := r.alive(t.Agent, e.ledger.Now()); err != nil {
+		return Caller{}, err
+	}
+	return Caller{Agent: t.Agent, Token: t.ID, Session: r.delegations[t.Agent].Session}, nil
 }
 
 // Credentials are what a person proves themselves with.
@@ -69,6 +80,7 @@ type Credentials struct {
 var may = map[string][]string{
 	"approve": {"approver", "admin"},
 	"operate": {"operator", "admin"},
+	"rate":    {"approver", "operator", "admin"},
 }
 
 // person authenticates somebody for an act, and returns their name. Failures are
@@ -129,8 +141,11 @@ func (e *Engine) People(ctx context.Context) ([]store.Person, error) { return e.
 // NewToken makes a bearer token for an agent. It takes a person: whoever holds a
 // token acts as that agent.
 func (e *Engine) NewToken(ctx context.Context, agent string, cred Credentials) (token, id string, err error) {
-	if _, ok := e.agents[agent]; !ok {
+	if _, ok := e.at().agents[agent]; !ok {
 		return "", "", e.noAgent(agent)
+	}
+	if _, delegated := e.at().delegations[agent]; delegated {
+		return "", "", writ.Fail(writ.Conflict, fmt.Sprintf("agent %s was delegated and has the token it was made with", agent), nil)
 	}
 	by, err := e.person(ctx, cred, "operate")
 	if err != nil {
@@ -159,7 +174,29 @@ func (e *Engine) RevokeToken(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	return e.loadState(ctx)
+	if err := e.loadState(ctx); err != nil {
+		return err
+	}
+	return e.endToken(ctx, id)
+}
+
+// endToken ends what was opened and delegated with a token: its sessions, with all
+// that runs in them, and the children made with it.
+func (e *Engine) endToken(ctx context.Context, id string) error {
+	e.scopes.mu.Lock()
+	var mine []string
+	for _, s := range e.scopes.sessions {
+		if s.token == id {
+			mine = append(mine, s.id)
+		}
+	}
+	e.scopes.mu.Unlock()
+	for _, session := range mine {
+		if err := e.EndSession(ctx, "", session, "revoked"); err != nil && writ.KindOf(err) != writ.NotFound {
+			return err
+		}
+	}
+	return e.endDelegations(ctx, "revoked", func(d store.Delegation) bool { return d.ParentToken == id || d.Token == id })
 }
 
 // Decide records a person's answer to a request.
@@ -184,7 +221,7 @@ func (e *Engine) Store() *store.DB { return e.store }
 // Stop refuses an agent's new calls ("*": everybody's), voids what it has not
 // used, and ends what runs. It survives restarts and needs nobody's passphrase.
 func (e *Engine) Stop(ctx context.Context, agent, reason string) error {
-	if _, ok := e.agents[agent]; !ok && agent != "*" {
+	if _, ok := e.at().agents[agent]; !ok && agent != "*" {
 		return e.noAgent(agent)
 	}
 	e.stops.set(agent, true) // first: whatever happens below, nothing more runs
@@ -192,12 +229,34 @@ func (e *Engine) Stop(ctx context.Context, agent, reason string) error {
 		if err := tx.AddStop(store.Stop{Agent: agent, At: e.ledger.Now(), Reason: reason}); err != nil {
 			return ledger.Entry{}, err
 		}
-		return ledger.Entry{Kind: "stop.set", Agent: agent, Data: []wire.Field{wire.Str("reason", reason)}}, tx.VoidApprovals(agent)
+		for _, name := range e.at().below(agent) {
+			if err := tx.VoidApprovals(name); err != nil {
+				return ledger.Entry{}, err
+			}
+		}
+		return ledger.Entry{Kind: "stop.set", Agent: agent, Data: []wire.Field{wire.Str("reason", reason)}}, nil
 	})
+	for _, name := range e.at().below(agent) {
+		e.jobs.EndAgent(name)
+	}
 	if err == nil {
 		e.desk.Changed()
 	}
 	return err
+}
+
+// below is an agent and every agent that it stands above; "*" is everybody.
+func (r *rules) below(agent string) []string {
+	if agent == "*" {
+		return []string{"*"}
+	}
+	var out []string
+	for name := range r.agents {
+		if slices.Contains(r.chain(name), agent) {
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 // Lift ends a stop. Only a person does.

@@ -16,6 +16,7 @@ import (
 // Agent is an agent as it is shown: where it works, what it may use and reach.
 type Agent struct {
 	Name        string            `json:"name"`
+	Parent      string            `json:"parent,omitempty"`
 	Where       string            `json:"where"`
 	Person      string            `json:"acts_for,omitempty"`
 	Role        string            `json:"role,omitempty"`
@@ -42,21 +43,22 @@ func (e *Engine) Agents(ctx context.Context) ([]Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := make([]Agent, 0, len(e.Config.Agents))
-	for i := range e.Config.Agents {
-		out = append(out, e.showAgent(&e.Config.Agents[i], tokens))
+	r := e.at()
+	out := make([]Agent, 0, len(r.agents))
+	for _, name := range sortedNames(r.agents) {
+		out = append(out, e.showAgent(r, r.agents[name], tokens))
 	}
 	return out, nil
 }
 
-func (e *Engine) showAgent(a *access.Agent, tokens []store.Token) Agent {
-	c := &a.Constraints
+func (e *Engine) showAgent(r *rules, a *access.Agent, tokens []store.Token) Agent {
+	c := r.reach(a)
 	v := Agent{
-		Name: a.Name, Where: a.At, Person: a.Person, Level: a.Level.V.String(), Autonomy: a.Autonomy.V.String(),
-		Workspace: a.Workspace.Path, Project: a.Workspace.Project, Tools: e.visibleNames(a.Name), Stopped: e.stops.is(a.Name),
+		Name: a.Name, Parent: a.Parent, Where: a.At, Person: a.Person, Level: a.Level.V.String(), Autonomy: a.Autonomy.V.String(),
+		Workspace: a.Workspace.Path, Project: a.Workspace.Project, Tools: r.visibleNames(a.Name), Stopped: e.stops.is(r.chain(a.Name)) != "",
 		Constraints: map[string]string{
 			"file_system": c.FileSystem.V.String(), "network": c.Network.V.String(), "git": c.Git.V.String(),
-			"code_execution": c.CodeExecution.V.String(), "terminal": c.Terminal.V.String(), "requires_approval": patternTexts(c),
+			"code_execution": c.CodeExecution.V.String(), "terminal": c.Terminal.V.String(), "requires_approval": patternTexts(&c),
 		},
 	}
 	if a.Role != nil {
@@ -70,6 +72,24 @@ func (e *Engine) showAgent(a *access.Agent, tokens []store.Token) Agent {
 	return v
 }
 
+// reach is an agent's six sub-constraints within those of its ancestors.
+func (r *rules) reach(a *access.Agent) access.Constraints {
+	c := a.Constraints
+	for _, name := range r.chain(a.Name)[1:] {
+		c = c.Within(r.agents[name].Constraints)
+	}
+	return c
+}
+
+func sortedNames[V any](m map[string]V) []string {
+	names := make([]string, 0, len(m))
+	for n := range m {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	return names
+}
+
 func patternTexts(c *access.Constraints) string {
 	var texts []string
 	for _, p := range c.RequiresApproval.V {
@@ -79,18 +99,14 @@ func patternTexts(c *access.Constraints) string {
 }
 
 func (e *Engine) noAgent(name string) error {
-	var names []string
-	for n := range e.agents {
-		names = append(names, n)
-	}
-	slices.Sort(names)
-	return writ.Fail(writ.NotFound, fmt.Sprintf("there is no agent %q%s; agents are in the configuration", name, spell.Hint(name, names)), nil)
+	return writ.Fail(writ.NotFound, fmt.Sprintf("there is no agent %q%s; agents are in the configuration", clip(name), spell.Hint(name, sortedNames(e.at().agents))), nil)
 }
 
 // Tools lists definitions: those that an agent may use, or all when agent is empty.
 func (e *Engine) Tools(agent string) []*tool.Tool {
-	return slices.DeleteFunc(slices.Clone(e.catalog.All()), func(t *tool.Tool) bool {
-		return agent != "" && !e.decider.Visible(agent, t.Name)
+	r := e.at()
+	return slices.DeleteFunc(slices.Clone(r.catalog.All()), func(t *tool.Tool) bool {
+		return agent != "" && !r.decider.Visible(agent, t.Name)
 	})
 }
 

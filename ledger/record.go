@@ -10,20 +10,42 @@ import (
 	"github.com/writ-run/writ/wire"
 )
 
-// Record implements writ.Recorder. A start that rests on an approval uses it up
-// in the same transaction: if it was used, ended or expired meanwhile, nothing is
-// recorded and nothing runs (I9).
+// Record implements writ.Recorder. A start that rests on an approval uses it up,
+// and one that constraints bound takes its place within them, in the same
+// transaction: if that is lost, nothing is recorded and nothing runs (I9).
 func (l *Ledger) Record(ctx context.Context, ev writ.Event) error {
-	if ev.Kind != writ.EventStarted || ev.Approval == "" {
-		return l.Append(ctx, entryOf(ev))
+	keep := ev.Decision.Reserve.Keep
+	switch {
+	case ev.Kind == writ.EventStarted && (ev.Approval != "" || keep):
+		return l.Write(ctx, func(tx *store.Tx) (Entry, error) { return entryOf(ev), l.reserve(tx, &ev) })
+	case ev.Kind == writ.EventFinished && keep && ev.Err == nil && !ev.Result.IsError:
+		return l.Write(ctx, func(tx *store.Tx) (Entry, error) { return entryOf(ev), tx.SucceedUse(ev.Call.ID) })
 	}
-	return l.Write(ctx, func(tx *store.Tx) (Entry, error) {
-		ok, err := tx.UseApproval(ev.Approval, ev.Decision.Subject.String(), l.Now())
-		if err == nil && !ok {
-			err = writ.Fail(writ.Conflict, "the approval was used, ended or expired meanwhile", nil)
+	return l.Append(ctx, entryOf(ev))
+}
+
+// reserve checks everything before it changes anything: a change that refuses must
+// have changed nothing.
+func (l *Ledger) reserve(tx *store.Tx, ev *writ.Event) error {
+	now := l.now()
+	if ev.Decision.Reserve.Keep {
+		if err := Room(tx, ev.Call, ev.Decision.Reserve, now); err != nil {
+			return err
 		}
-		return entryOf(ev), err
-	})
+	}
+	if ev.Approval != "" {
+		ok, err := tx.UseApproval(ev.Approval, ev.Decision.Subject.String(), now.UTC().Format(TimeFormat))
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return writ.Fail(writ.Conflict, "the approval was used, ended or expired meanwhile", nil)
+		}
+	}
+	if !ev.Decision.Reserve.Keep {
+		return nil
+	}
+	return tx.AddUse(useOf(ev.Call, now))
 }
 
 func entryOf(ev writ.Event) Entry {

@@ -92,3 +92,39 @@ func classEnd(glob string, i int) int {
 	}
 	return i
 }
+
+// Roots are the directories and files that the globs lie in: exactly what a glob
+// says where it is a whole directory or a single path, more where it picks among
+// names. All is the whole file system.
+func (g Globs) Roots() []string {
+	if g.Stance == All {
+		return []string{"/"}
+	}
+	var out []string
+	for _, glob := range g.Globs {
+		out = append(out, root(glob))
+	}
+	return out
+}
+
+func root(glob string) string {
+	whole := strings.TrimSuffix(glob, "/**")
+	if i := strings.IndexAny(whole, `*?[{\`); i >= 0 {
+		whole = whole[:strings.LastIndexByte(whole[:i], '/')]
+	}
+	if whole == "" {
+		return "/"
+	}
+	return whole
+}
+
+// Whole reports whether every glob is a whole directory (/dir/**) or a single
+// path: that is what a sandbox can hold.
+func (g Globs) Whole() bool {
+	for _, glob := range g.Globs {
+		if strings.ContainsAny(strings.TrimSuffix(glob, "/**"), `*?[{\`) {
+			return false
+		}
+	}
+	return true
+}

@@ -117,7 +117,12 @@ type Tool struct {
 	Shape  *policy.Shape
 	Run    Func
 	schema *schema
+
+	canonical string
 }
+
+// Canonical is the definition as its digest covers it.
+func (t *Tool) Canonical() string { return t.canonical }
 
 // New checks a definition and readies it.
 func New(d Definition, run Func) (*Tool, error) {
@@ -141,11 +146,16 @@ func New(d Definition, run Func) (*Tool, error) {
 	if t.Shape, err = policy.ShapeOf(t.schema.raw); err != nil {
 		return nil, fmt.Errorf("tool %s: %w", d.Name, err)
 	}
+	if d.Output != nil {
+		if t.Run, err = checked(d.Name, d.Output, run); err != nil {
+			return nil, fmt.Errorf("tool %s: %w", d.Name, err)
+		}
+	}
 	canonical, err := wire.Marshal(d)
 	if err != nil {
 		return nil, fmt.Errorf("tool %s: %w", d.Name, err)
 	}
-	t.Digest = wire.Digest(canonical)
+	t.canonical, t.Digest = canonical, wire.Digest(canonical)
 	return t, nil
 }
 
@@ -160,6 +170,9 @@ func (d *Definition) validate() error {
 	if !slices.Contains([]RunnerKind{Builtin, Library, Process, Script}, d.Runner.Kind) {
 		return fmt.Errorf("runner: %q is none of builtin, library, process, script", d.Runner.Kind)
 	}
+	if d.Runs == InBox && !(d.Policy.Files.Read.Whole() && d.Policy.Files.Write.Whole()) {
+		return errors.New("policy.filesystem: a box holds whole directories (/dir/**) and single paths; write the globs so")
+	}
 	if slices.Contains(d.Constraints.OnlyAfter, d.Name) {
 		return errors.New("constraints: only_after names the tool itself, which could then never run")
 	}
@@ -171,8 +184,8 @@ func (t *Tool) ActionOf(args map[string]any) action.Type {
 	if t.ActionBy == nil {
 		return t.Action
 	}
-	value, _ := args[t.ActionBy.Argument].(string)
-	if found, ok := t.ActionBy.Types[value]; ok {
+	value, given := args[t.ActionBy.Argument].(string)
+	if found, ok := t.ActionBy.Types[value]; ok && given {
 		return found
 	}
 	return t.Action

@@ -50,7 +50,7 @@ func (a *app) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l, err := api.Listen(e.Config.File.Listen, e.Config.StatePath)
+	l, err := api.Listen(e.Config().File.Listen.Address, e.Config().StatePath)
 	if err != nil {
 		return errors.Join(err, e.Close())
 	}
@@ -63,8 +63,8 @@ func (a *app) serve(ctx context.Context) error {
 // banner says what runs, what it does not protect, and what to do next.
 func banner(ctx context.Context, e *engine.Engine, addr string) error {
 	fmt.Printf("writ %s serves agents on http://%s\n", engine.Version(), addr)
-	fmt.Printf("  configuration %s\n  state         %s\n  mode          %s\n", e.Config.Path, e.Config.StatePath, api.Mode)
-	for _, w := range e.Config.Warnings {
+	fmt.Printf("  configuration %s\n  state         %s\n  mode          %s\n", e.Config().Path, e.Config().StatePath, api.Mode)
+	for _, w := range e.Config().Warnings {
 		fmt.Printf("  warning       %s\n", w)
 	}
 	people, err := e.People(ctx)
@@ -77,8 +77,8 @@ func banner(ctx context.Context, e *engine.Engine, addr string) error {
 
 func nextSteps(e *engine.Engine, someone bool) string {
 	agent := "NAME"
-	if len(e.Config.Agents) > 0 {
-		agent = e.Config.Agents[0].Name
+	if len(e.Config().Agents) > 0 {
+		agent = e.Config().Agents[0].Name
 	}
 	steps := `
 Next, in another terminal:

@@ -1,4 +1,4 @@
-package config
+package strict
 
 import (
 	"bytes"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -16,11 +17,11 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// These bound the file: a configuration is written by people, and the parser takes
+// These bound a file: it is written by people, and the parser takes
 // time that grows with the square of lines and of entries.
 const (
-	maxBytes  = 256 << 10
-	maxLines  = 10000
+	MaxBytes  = 256 << 10
+	MaxLines  = 10000
 	maxTokens = 50000
 )
 
@@ -28,32 +29,25 @@ const (
 // process and cannot be recovered from, so this is looked at before parsing.
 const maxNested = 32
 
-// file reads text into a File, as far as it can be read. It reports whether that
-// is worth checking.
-func (d *decoder) file(text []byte, into *File) bool {
-	if len(text) > maxBytes {
-		d.fail(0, "", "the file has %d bytes; at most %d are read", len(text), maxBytes)
+// Read reads text into the struct that into points to, as far as it can be read. It
+// reports whether that is worth checking; what is wrong is in Err either way.
+func (f *File) Read(text []byte, into any) bool {
+	f.Lines()
+	if !f.readable(text) {
 		return false
 	}
-	if n := bytes.Count(text, []byte("\n")); n > maxLines {
-		d.fail(0, "", "the file has %d lines; at most %d are read", n, maxLines)
-		return false
-	}
-	if line, what := badText(text); what != "" {
-		d.fail(line, "", "%s", what)
-		return false
-	}
-	docs, err := parseYAML(string(text))
+	docs, err := parseYAML(string(text), f.What)
 	switch {
 	case err != nil:
-		d.syntax(err)
+		f.syntax(err)
 	case len(docs) > 1:
-		d.fail(docs[1].Start.Position.Line, "", "the file holds more than one YAML document; keep one")
+		f.RejectAt(docs[1].Start.Position.Line, "", "the file holds more than one YAML document; keep one")
 	case len(docs) == 0 || docs[0].Body == nil || docs[0].Body.Type() == ast.NullType:
-		d.fail(0, "", "the file is empty; 'writ init' writes a starting one")
+		f.RejectAt(0, "", "the file is empty; %s", f.Empty)
 	default:
-		d.value("", docs[0].Body, reflect.ValueOf(into).Elem())
-		return !slices.ContainsFunc(d.errs, func(e problem) bool { return e.path == "" && e.line > 0 })
+		f.value("", docs[0].Body, reflect.ValueOf(into).Elem())
+		f.decoded = len(f.errs)
+		return !slices.ContainsFunc(f.errs, func(e problem) bool { return e.path == "" && e.line > 0 })
 	}
 	return false
 }
@@ -82,21 +76,21 @@ func badText(text []byte) (line int, what string) {
 }
 
 // parseYAML contains the parser: hostile input is an error, whatever it does there.
-func parseYAML(text string) (docs []*ast.DocumentNode, err error) {
+func parseYAML(text, what string) (docs []*ast.DocumentNode, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			docs, err = nil, fmt.Errorf("the parser gave up (%v)", r)
 		}
 	}()
 	tokens := lexer.Tokenize(text)
-	if err := tooDeep(tokens); err != nil {
+	if err := tooDeep(tokens, what); err != nil {
 		return nil, err
 	}
-	f, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
+	parsed, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		return nil, err
 	}
-	return f.Docs, nil
+	return parsed.Docs, nil
 }
 
 // shapeError is said of tokens before they are parsed.
@@ -111,9 +105,9 @@ func (e *shapeError) GetToken() *token.Token { return e.token }
 
 // tooDeep refuses directives, too many tokens, and nesting that costs a byte or two a level.
 // Nesting by indentation needs no bound of its own: it is quadratic in bytes.
-func tooDeep(tokens token.Tokens) error {
+func tooDeep(tokens token.Tokens, what string) error {
 	if len(tokens) > maxTokens {
-		return &shapeError{tokens[maxTokens], fmt.Sprintf("more than %d words and signs; a configuration has less", maxTokens)}
+		return &shapeError{tokens[maxTokens], fmt.Sprintf("more than %d words and signs; %s has less", maxTokens, what)}
 	}
 	flow, marks, dashes, dashLine := 0, 0, 0, 0
 	for _, t := range tokens {
@@ -143,13 +137,13 @@ func tooDeep(tokens token.Tokens) error {
 // syntax keeps the parser's line and message. It never asks the parser's errors
 // for their own text, which draws the file around the place and takes minutes
 // over a large one.
-func (d *decoder) syntax(err error) {
+func (f *File) syntax(err error) {
 	var at interface {
 		GetMessage() string
 		GetToken() *token.Token
 	}
 	if !errors.As(err, &at) || at.GetToken() == nil {
-		d.fail(0, "", "not valid YAML: %v", err)
+		f.RejectAt(0, "", "not valid YAML: %v", err)
 		return
 	}
 	line, msg := at.GetToken().Position.Line, at.GetMessage()
@@ -157,5 +151,16 @@ func (d *decoder) syntax(err error) {
 	if strings.Contains(msg, "reserved character") || strings.Contains(msg, "alias") || strings.Contains(msg, "unexpected scalar") {
 		msg += "; quote the value"
 	}
-	d.fail(line, "", "not valid YAML: %s", msg)
+	f.RejectAt(line, "", "not valid YAML: %s", msg)
+}
+
+// Word quotes a name that YAML would read as something else, such as 7 or null.
+func Word(name string) string {
+	docs, err := parseYAML(name, "a name")
+	if err == nil && len(docs) == 1 {
+		if s, ok := docs[0].Body.(*ast.StringNode); ok && s.Value == name {
+			return name
+		}
+	}
+	return strconv.Quote(name)
 }

@@ -1,0 +1,259 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/writ-run/writ"
+)
+
+// MaxBatch is how many calls one batch may have.
+const MaxBatch = 128
+
+// Order says how the calls of a batch run.
+type Order string
+
+const (
+	// InOrder runs consecutive read-only calls in parallel and a mutating call
+	// alone, in the order of the batch: two writes of one turn would race otherwise.
+	InOrder Order = "in_order"
+	// Concurrent runs all at once.
+	Concurrent Order = "concurrent"
+)
+
+// Batch is several calls of one turn.
+type Batch struct {
+	Calls          []Call
+	Order          Order // empty: InOrder
+	MaxConcurrency int   // zero: as many as there are
+}
+
+// Answer is what came of one call of a batch: a result, or the error that kept it
+// from one.
+type Answer struct {
+	Outcome
+	Err error
+}
+
+// DoAll makes the calls of a batch. Answers keep the order of the calls. A failing
+// call never cancels its siblings. A panic of the runtime itself is collected and
+// returned after all of them have ended: the one there was, or all joined. A call
+// that waits for a person holds back only the later mutating calls.
+func (e *Engine) DoAll(ctx context.Context, b Batch) ([]Answer, error) {
+	if err := b.check(); err != nil {
+		return nil, err
+	}
+	s := e.schedule(b)
+	answers, panics := make([]Answer, len(b.Calls)), make([]error, len(b.Calls))
+	var all sync.WaitGroup
+	for i := range b.Calls {
+		all.Go(func() {
+			defer s.finish(i)
+			defer func() {
+				if p := recover(); p != nil {
+					panics[i] = fmt.Errorf("call %d of the batch: %v", i, p)
+					answers[i].Err = writ.Fail(writ.Internal, "the runtime failed unexpectedly", panics[i])
+				}
+			}()
+			answers[i] = e.batched(ctx, s, i, b.Calls[i])
+		})
+	}
+	all.Wait()
+	return answers, errors.Join(panics...)
+}
+
+func (b *Batch) check() error {
+	switch {
+	case len(b.Calls) == 0:
+		return writ.Fail(writ.Invalid, "a batch has at least one call", nil)
+	case len(b.Calls) > MaxBatch:
+		return writ.Fail(writ.TooLarge, fmt.Sprintf("a batch has at most %d calls, not %d; send several", MaxBatch, len(b.Calls)), nil)
+	case b.Order != "" && b.Order != InOrder && b.Order != Concurrent:
+		return writ.Fail(writ.Invalid, fmt.Sprintf("order: %q is none of in_order, concurrent", clip(string(b.Order))), nil)
+	case b.MaxConcurrency < 0:
+		return writ.Fail(writ.Invalid, "max_concurrency is at least 1; leave it out for no bound", nil)
+	}
+	return nil
+}
+
+func (e *Engine) batched(ctx context.Context, s *schedule, i int, c Call) Answer {
+	id := newID("call_")
+	if err := s.start(ctx, i); err != nil {
+		return Answer{Outcome{CallID: id}, err}
+	}
+	defer s.release()
+	e.turns.add(id, &turn{s, i})
+	defer e.turns.remove(id)
+	out, err := e.do(ctx, c, id)
+	return Answer{out, err}
+}
+
+// schedule is who of a batch may go when.
+type schedule struct {
+	order   Order
+	mutates []bool
+	slots   chan struct{} // nil: no bound
+	alone   sync.RWMutex  // held by a mutating call while it runs, shared by the others
+
+	mu      sync.Mutex
+	changed chan struct{} // closed and replaced whenever a state changes
+	done    []bool
+	waiting []bool // for a person
+}
+
+func (e *Engine) schedule(b Batch) *schedule {
+	n := len(b.Calls)
+	s := &schedule{order: b.Order, mutates: make([]bool, n), done: make([]bool, n), waiting: make([]bool, n), changed: make(chan struct{})}
+	if b.MaxConcurrency > 0 {
+		s.slots = make(chan struct{}, b.MaxConcurrency)
+	}
+	r := e.at()
+	for i, c := range b.Calls {
+		s.mutates[i] = r.mutates(c)
+	}
+	return s
+}
+
+// mutates reports whether a call may change something: all do whose action is not
+// known to read.
+func (r *rules) mutates(c Call) bool {
+	t, ok := r.catalog.Lookup(c.Tool)
+	if !ok {
+		return false // it will not run
+	}
+	_, value, err := t.Args(c.Args)
+	if err != nil {
+		return false
+	}
+	return t.Class == writ.ClassWrite || !t.ActionOf(value).Reads()
+}
+
+// start waits for a call's turn, and takes a slot.
+func (s *schedule) start(ctx context.Context, i int) error {
+	for s.order != Concurrent {
+		s.mu.Lock()
+		changed, free := s.changed, s.free(i)
+		s.mu.Unlock()
+		if free {
+			break
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return writ.Fail(writ.Denied, "denied: the caller gave up before its turn", ctx.Err())
+		}
+	}
+	return s.take(ctx)
+}
+
+// free reports whether a call may go: a mutating one when all before it are over,
+// another when each mutating one before it is over or waits for a person.
+func (s *schedule) free(i int) bool {
+	for j := range i {
+		if !s.done[j] && (s.mutates[i] || s.mutates[j] && !s.waiting[j]) {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *schedule) take(ctx context.Context) error {
+	if s.slots == nil {
+		return nil
+	}
+	select {
+	case s.slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return writ.Fail(writ.Denied, "denied: the caller gave up before its turn", ctx.Err())
+	}
+}
+
+func (s *schedule) release() {
+	if s.slots != nil {
+		<-s.slots
+	}
+}
+
+func (s *schedule) set(states []bool, i int, v bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	states[i] = v
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+func (s *schedule) finish(i int) { s.set(s.done, i, true) }
+
+// turns are the calls under way that belong to a batch, by their ids. The gate does
+// not know of batches; its approver and its runner find here whom to tell.
+type turns struct {
+	mu     sync.Mutex
+	byCall map[string]*turn
+}
+
+type turn struct {
+	s *schedule
+	i int
+}
+
+func (t *turns) add(id string, one *turn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.byCall == nil {
+		t.byCall = map[string]*turn{}
+	}
+	t.byCall[id] = one
+}
+
+func (t *turns) remove(id string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.byCall, id)
+}
+
+func (t *turns) of(id string) *turn {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.byCall[id]
+}
+
+// wait says that a call waits for a person from now until the returned function
+// is called: the batch goes on around it, and its slot is free.
+func (t *turns) wait(id string) (resume func()) {
+	one := t.of(id)
+	if one == nil {
+		return func() {}
+	}
+	one.s.release()
+	one.s.set(one.s.waiting, one.i, true)
+	return func() {
+		one.s.set(one.s.waiting, one.i, false)
+		if one.s.slots != nil {
+			one.s.slots <- struct{}{}
+		}
+	}
+}
+
+// run lets a call of a batch run: alone where it mutates, after the ones that run
+// now. A call that waited for a person meets others here that did not.
+func (t *turns) run(ctx context.Context, id string) (leave func(), err error) {
+	one := t.of(id)
+	if one == nil || one.s.order == Concurrent {
+		return func() {}, nil
+	}
+	leave = one.s.alone.RUnlock
+	if one.s.mutates[one.i] {
+		one.s.alone.Lock()
+		leave = one.s.alone.Unlock
+	} else {
+		one.s.alone.RLock()
+	}
+	if ctx.Err() != nil {
+		leave()
+		return nil, writ.Fail(writ.Denied, "denied: the caller gave up before its turn", ctx.Err())
+	}
+	return leave, nil
+}

@@ -1,0 +1,67 @@
+package engine
+
+import (
+	"context"
+	"strings"
+
+	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/config"
+	"github.com/writ-run/writ/ledger"
+	"github.com/writ-run/writ/store"
+	"github.com/writ-run/writ/wire"
+)
+
+// Reload reads the configuration and the definitions beside it again. The whole of
+// it is checked first; one that does not hold changes nothing. It is swapped in at
+// once: calls in flight keep what they were decided under, and what people were
+// asked, or agreed to, under another configuration ends, so that it is decided again.
+func (e *Engine) Reload(ctx context.Context) (*config.Config, error) {
+	e.changing.Lock()
+	defer e.changing.Unlock()
+	old := e.at().cfg
+	cfg, err := loadConfig(old.Path, e.registered)
+	if err != nil {
+		return nil, writ.Fail(writ.Invalid, "the configuration does not hold, and the one before stays in force:\n"+err.Error(), nil)
+	}
+	if keys := needRestart(old, cfg); len(keys) > 0 {
+		return nil, writ.Fail(writ.Conflict, "the one before stays in force, because some keys are read at the start only: "+strings.Join(keys, ", ")+
+			"; end the daemon with 'writ serve --stop' and the next command starts it anew", nil)
+	}
+	next, err := e.assemble(ctx, cfg)
+	if err != nil {
+		return nil, writ.Fail(writ.Invalid, "the definitions do not hold, and what was before stays in force: "+err.Error(), nil)
+	}
+	err = e.ledger.Write(ctx, func(tx *store.Tx) (ledger.Entry, error) {
+		entry := ledger.Entry{Kind: "config.reloaded", Data: []wire.Field{
+			wire.Str("policy", cfg.Digest.String()), wire.Str("before", old.Digest.String()), wire.Str("unsafe", strings.Join(cfg.Warnings, "\n")),
+		}}
+		if cfg.Digest == old.Digest {
+			return entry, nil
+		}
+		return entry, tx.VoidApprovals("*")
+	})
+	if err != nil {
+		return nil, err
+	}
+	e.prior.Store(e.rules.Swap(next))
+	e.desk.Changed()
+	e.log.Info("configuration reloaded", "policy", cfg.Digest.Short(), "warnings", len(cfg.Warnings))
+	return cfg, nil
+}
+
+// needRestart names the keys that differ and are used when the daemon starts only.
+func needRestart(a, b *config.Config) []string {
+	sub, other := a.File.Sandboxing.Subprocess, b.File.Sandboxing.Subprocess
+	var keys []string
+	for key, same := range map[string]bool{
+		"store": a.StatePath == b.StatePath && a.Witness == b.Witness, "listen": a.File.Listen == b.File.Listen,
+		"sandboxing.subprocess.restricted_path":          sub.RestrictedPath == other.RestrictedPath,
+		"sandboxing.subprocess.workspace_only":           sub.WorkspaceOnly == other.WorkspaceOnly,
+		"sandboxing.subprocess.extra_safe_path_prefixes": strings.Join(sub.ExtraSafePathPrefixes, "\n") == strings.Join(other.ExtraSafePathPrefixes, "\n"),
+	} {
+		if !same {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}

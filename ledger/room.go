@@ -1,0 +1,62 @@
+package ledger
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/store"
+)
+
+// Counter is where started calls are counted: a transaction, or the store as it is.
+type Counter interface {
+	Uses(u store.Use, q writ.Quota, since string) (int, string, error)
+	Succeeded(task, tool string) (bool, error)
+}
+
+// Room is nil when a call has a place within everything that bounds it, and
+// otherwise the denial that says what is used up and when to come again.
+func Room(c Counter, call writ.Call, r writ.Reserve, now time.Time) error {
+	use := useOf(call, now)
+	for _, tool := range r.After {
+		ok, err := c.Succeeded(use.Task, tool)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return full(fmt.Sprintf("tool %s runs only after %s has succeeded in this task", use.Tool, tool))
+		}
+	}
+	for _, q := range r.Quotas {
+		n, oldest, err := c.Uses(use, q, store.Since(now, q.Window, TimeFormat))
+		if err != nil {
+			return err
+		}
+		if n >= q.Max {
+			return full(exhausted(use.Tool, q, oldest, now))
+		}
+	}
+	return nil
+}
+
+func useOf(c writ.Call, now time.Time) store.Use {
+	return store.Use{Call: c.ID, Agent: cmp.Or(c.Root, c.Agent), Tool: c.Tool, Session: c.Session, Task: c.Task, At: now.UTC().Format(TimeFormat)}
+}
+
+func full(text string) error {
+	reason := writ.Reason{Effect: writ.Deny, Source: "constraints", Text: text, Where: "counted"}
+	return &writ.Error{Kind: writ.Denied, Msg: "denied: " + text, Reasons: []writ.Reason{reason}}
+}
+
+func exhausted(tool string, q writ.Quota, oldest string, now time.Time) string {
+	if q.Per != writ.PerWindow {
+		return fmt.Sprintf("tool %s was used %d times in this %s, which is all it may be", tool, q.Max, q.Per)
+	}
+	again := ""
+	if at, err := time.Parse(TimeFormat, oldest); err == nil {
+		again = fmt.Sprintf("; again in %s", max(time.Second, at.Add(q.Window).Sub(now).Round(time.Second)))
+	}
+	return fmt.Sprintf("tool %s was used %d times within %s, which is all it may be%s", tool, q.Max, strings.TrimSuffix(q.Window.String(), "0s"), again)
+}

@@ -1,0 +1,79 @@
+package exec
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/sandbox"
+)
+
+// outputLimit is what is kept of each stream; the tail, since errors come last.
+const outputLimit = 1 << 20
+
+// Run starts the command in a box, waits for it and tells what came of it. The
+// spec's Stdout and Stderr are Run's own; a command that fails is a Result with
+// IsError, an error means that there is nothing to tell.
+func Run(ctx context.Context, boxes Starter, w writ.Writ, spec sandbox.Spec) (writ.Result, error) {
+	stdout, stderr := sandbox.NewTail(outputLimit), sandbox.NewTail(outputLimit)
+	spec.Stdout, spec.Stderr = stdout, stderr
+	box, driver, err := boxes.Start(ctx, w, spec)
+	if err != nil {
+		return writ.Result{}, err
+	}
+	exit, err := box.Wait(ctx)
+	if err != nil {
+		return writ.Result{}, err
+	}
+	return writ.Result{
+		Content: render(exit, stdout, stderr),
+		IsError: exit.Code != 0 || exit.Limit != "",
+		Metadata: map[string]any{
+			"driver": driver, "exit_code": exit.Code, "signal": exit.Signal, "limit": exit.Limit,
+			"elapsed_ms": exit.Elapsed.Milliseconds(), "cpu_ms": exit.CPU.Milliseconds(),
+			"stdout_bytes": stdout.Total(), "stderr_bytes": stderr.Total(),
+		},
+	}, nil
+}
+
+func render(exit sandbox.Exit, stdout, stderr *sandbox.Tail) string {
+	var b strings.Builder
+	stream(&b, "", stdout)
+	stream(&b, "[stderr]\n", stderr)
+	switch {
+	case exit.Limit == "timeout":
+		fmt.Fprintf(&b, "[ended after %s: the time limit; give timeout_seconds, at most 600, for more]\n", exit.Elapsed.Round(100*time.Millisecond))
+	case exit.Limit != "":
+		fmt.Fprintf(&b, "[ended: %s]\n", exit.Limit)
+	case exit.Signal != "":
+		fmt.Fprintf(&b, "[ended by signal: %s]\n", exit.Signal)
+	case exit.Code != 0:
+		fmt.Fprintf(&b, "[exit status %d]\n", exit.Code)
+	}
+	if b.Len() == 0 {
+		return "[no output]\n"
+	}
+	return b.String()
+}
+
+func stream(b *strings.Builder, label string, t *sandbox.Tail) {
+	if t.Total() == 0 {
+		return
+	}
+	b.WriteString(label)
+	if cut := t.Cut(); cut != "" {
+		fmt.Fprintf(b, "[cut: %s]\n", cut)
+	}
+	b.WriteString(lines(t.String()))
+}
+
+// lines is output as text that something can be said below.
+func lines(output string) string {
+	text := strings.ToValidUTF8(output, "\uFFFD")
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	return text
+}
