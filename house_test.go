@@ -47,7 +47,8 @@ var edges = map[string]struct {
 	"strict":              {[]string{"action", "spell"}, "pure: names unknown words and the nearest known"},
 	"config":              {[]string{"", "access", "action", "host", "policy", "profile", "spell", "strict", "tool", "wire"}, "builds the values deciding works with"},
 	"engine":              {[]string{"*"}, "the one place that joins everything"},
-	"api":                 {[]string{"", "approval", "config", "engine", "ledger", "store", "tool", "wire"}, "a front door of the engine, and its client"},
+	"client":              {[]string{""}, "the wire and the nouns on it: a program that only calls stays small"},
+	"api":                 {[]string{"", "approval", "client", "config", "engine", "ledger", "store", "tool", "wire"}, "a front door of the engine; what crosses it is the client's"},
 	"cmd/writ":            {[]string{"*"}, "the program"},
 	"bench":               {[]string{"*"}, "measures everything"},
 }
@@ -66,7 +67,7 @@ var owners = map[string]struct {
 }{
 	"github.com/gowebpki/jcs":             {[]string{"wire"}, "one canonical form"},
 	"github.com/bmatcuk/doublestar/v4":    {[]string{"policy", "tool/files"}, "one glob dialect; the file tools match names with it"},
-	"github.com/google/jsonschema-go":     {[]string{"tool"}, "one reading of schemas"},
+	"github.com/google/jsonschema-go":     {[]string{"tool", "api"}, "one reading of schemas; the API's document is made of Go types with it"},
 	"github.com/goccy/go-yaml":            {[]string{"strict"}, "one reading of what people write"},
 	"github.com/spf13/cobra":              {[]string{"cmd/writ"}, "the command line"},
 	"modernc.org/sqlite":                  {[]string{"store/sqlite"}, "one engine"},
@@ -81,7 +82,7 @@ var owners = map[string]struct {
 	"github.com/rogpeppe/go-internal":     {[]string{"cmd/writ"}, "scripts of the command line, in tests"},
 	"os/exec":                             {[]string{"sandbox/subprocess", "sandbox/sandboxtest", "cmd/writ", "bench"}, "starting programs is for drivers and the command line"},
 	"unsafe":                              {[]string{"wire"}, "hashing a string without copying it"},
-	"net/http":                            {[]string{"api"}, "dialling and serving is for the front door"},
+	"net/http":                            {[]string{"api", "client"}, "serving is for the front door, dialling for its client"},
 	"plugin":                              {nil, "code that nobody decided about"},
 	"math/rand":                           {nil, "predictable names and keys"},
 	"math/rand/v2":                        {nil, "predictable names and keys"},

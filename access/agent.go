@@ -22,6 +22,7 @@ const (
 var autonomyNames = []string{"locked", "supervised", "semi", "full"}
 
 func (a Autonomy) String() string                { return autonomyNames[a] }
+func (a Autonomy) MarshalText() ([]byte, error)  { return []byte(a.String()), nil }
 func (a *Autonomy) UnmarshalText(b []byte) error { return enum(a, "autonomy", autonomyNames, b) }
 
 // Autonomies lists them from the most to the least free.

@@ -35,7 +35,8 @@ const (
 
 var levelNames = []string{"custom", "sandboxed", "restricted", "standard", "elevated"}
 
-func (l Level) String() string { return levelNames[l] }
+func (l Level) String() string               { return levelNames[l] }
+func (l Level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 
 func (l *Level) UnmarshalText(b []byte) error { return enum(l, "level", levelNames, b) }
 
@@ -74,6 +75,7 @@ const (
 var fileScopeNames = []string{"workspace_only", "project_directory", "full"}
 
 func (s FileScope) String() string                { return fileScopeNames[s] }
+func (s FileScope) MarshalText() ([]byte, error)  { return []byte(s.String()), nil }
 func (s *FileScope) UnmarshalText(b []byte) error { return enum(s, "file_system", fileScopeNames, b) }
 
 // NetworkMode bounds which hosts can be reached.
@@ -88,6 +90,7 @@ const (
 var networkNames = []string{"none", "allowlist_only", "open"}
 
 func (m NetworkMode) String() string                { return networkNames[m] }
+func (m NetworkMode) MarshalText() ([]byte, error)  { return []byte(m.String()), nil }
 func (m *NetworkMode) UnmarshalText(b []byte) error { return enum(m, "network", networkNames, b) }
 
 // GitMode bounds what git may do with remotes.
@@ -102,6 +105,7 @@ const (
 var gitNames = []string{"local_only", "read_and_branch", "full"}
 
 func (m GitMode) String() string                { return gitNames[m] }
+func (m GitMode) MarshalText() ([]byte, error)  { return []byte(m.String()), nil }
 func (m *GitMode) UnmarshalText(b []byte) error { return enum(m, "git", gitNames, b) }
 
 // CodeMode is the least isolation for running code.
@@ -115,6 +119,7 @@ const (
 var codeNames = []string{"containerized", "process"}
 
 func (m CodeMode) String() string                { return codeNames[m] }
+func (m CodeMode) MarshalText() ([]byte, error)  { return []byte(m.String()), nil }
 func (m *CodeMode) UnmarshalText(b []byte) error { return enum(m, "code_execution", codeNames, b) }
 
 // TerminalMode bounds which programs a shell may run.
@@ -129,6 +134,7 @@ const (
 var terminalNames = []string{"none", "restricted_commands", "full"}
 
 func (m TerminalMode) String() string                { return terminalNames[m] }
+func (m TerminalMode) MarshalText() ([]byte, error)  { return []byte(m.String()), nil }
 func (m *TerminalMode) UnmarshalText(b []byte) error { return enum(m, "terminal", terminalNames, b) }
 
 // Constraints are the six sub-constraints of a level or of an agent, each with

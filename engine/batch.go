@@ -142,10 +142,17 @@ func (s *schedule) start(ctx context.Context, i int) error {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return writ.Fail(writ.Denied, "denied: the caller gave up before its turn", ctx.Err())
+			return errGaveUp(ctx)
 		}
 	}
+	if ctx.Err() != nil {
+		return errGaveUp(ctx)
+	}
 	return s.take(ctx)
+}
+
+func errGaveUp(ctx context.Context) error {
+	return writ.Fail(writ.Denied, "denied: the caller gave up before its turn", ctx.Err())
 }
 
 // free reports whether a call may go: a mutating one when all before it are over,
@@ -167,7 +174,7 @@ func (s *schedule) take(ctx context.Context) error {
 	case s.slots <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return writ.Fail(writ.Denied, "denied: the caller gave up before its turn", ctx.Err())
+		return errGaveUp(ctx)
 	}
 }
 
@@ -253,7 +260,7 @@ func (t *turns) run(ctx context.Context, id string) (leave func(), err error) {
 	}
 	if ctx.Err() != nil {
 		leave()
-		return nil, writ.Fail(writ.Denied, "denied: the caller gave up before its turn", ctx.Err())
+		return nil, errGaveUp(ctx)
 	}
 	return leave, nil
 }

@@ -53,6 +53,9 @@ func (e *Engine) Delegate(ctx context.Context, c Call, label string, lasts time.
 	if !ok {
 		return Delegated{}, e.noAgent(c.Agent)
 	}
+	if err := rules.alive(c.Agent, e.ledger.Now()); err != nil {
+		return Delegated{}, err
+	}
 	if len(rules.chain(c.Agent)) >= maxDepth {
 		return Delegated{}, writ.Fail(writ.Denied, fmt.Sprintf("denied: %d agents stand above each other already", maxDepth), nil)
 	}

@@ -71,6 +71,7 @@ type Engine struct {
 	stops   stops
 	scopes  scopes
 	turns   turns
+	closed  atomic.Bool
 	closing chan struct{} // ends the sweeper
 	sweeper sync.WaitGroup
 }
@@ -222,8 +223,11 @@ func (e *Engine) sweepOnce(ctx context.Context) error {
 }
 
 // Close ends the engine: calls under way are cancelled and waited for first, then
-// background jobs.
+// background jobs. Closing again does nothing.
 func (e *Engine) Close() error {
+	if e.closed.Swap(true) {
+		return nil
+	}
 	e.stops.cancelAll()
 	if e.jobs != nil {
 		e.jobs.Close()

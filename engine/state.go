@@ -225,6 +225,11 @@ func (e *Engine) Stop(ctx context.Context, agent, reason string) error {
 		return e.noAgent(agent)
 	}
 	e.stops.set(agent, true) // first: whatever happens below, nothing more runs
+	var ending sync.WaitGroup
+	for _, name := range e.at().below(agent) { // beside the record, so that a slow store delays none
+		ending.Go(func() { e.jobs.EndAgent(name) })
+	}
+	defer ending.Wait()
 	err := e.ledger.Write(ctx, func(tx *store.Tx) (ledger.Entry, error) {
 		if err := tx.AddStop(store.Stop{Agent: agent, At: e.ledger.Now(), Reason: reason}); err != nil {
 			return ledger.Entry{}, err
@@ -236,9 +241,6 @@ func (e *Engine) Stop(ctx context.Context, agent, reason string) error {
 		}
 		return ledger.Entry{Kind: "stop.set", Agent: agent, Data: []wire.Field{wire.Str("reason", reason)}}, nil
 	})
-	for _, name := range e.at().below(agent) {
-		e.jobs.EndAgent(name)
-	}
 	if err == nil {
 		e.desk.Changed()
 	}

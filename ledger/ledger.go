@@ -64,6 +64,7 @@ type Ledger struct {
 	kept    int64          // seq of the last head in the store; this and the next two are the signer's alone
 	unseen  []store.Head   // heads in the store that the witness has not got yet
 	witness witness
+	watch   watch // whoever follows the ledger
 
 	mu     sync.Mutex
 	closed bool        // no more changes are taken
@@ -186,6 +187,7 @@ func (l *Ledger) commit(batch []*change) {
 		l.seq, l.last = seq, last
 		l.mu.Unlock()
 		l.poke()
+		l.watch.wake()
 	}
 	if err != nil {
 		for _, c := range batch {

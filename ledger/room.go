@@ -3,7 +3,6 @@ package ledger
 import (
 	"cmp"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/writ-run/writ"
@@ -58,5 +57,16 @@ func exhausted(tool string, q writ.Quota, oldest string, now time.Time) string {
 	if at, err := time.Parse(TimeFormat, oldest); err == nil {
 		again = fmt.Sprintf("; again in %s", max(time.Second, at.Add(q.Window).Sub(now).Round(time.Second)))
 	}
-	return fmt.Sprintf("tool %s was used %d times within %s, which is all it may be%s", tool, q.Max, strings.TrimSuffix(q.Window.String(), "0s"), again)
+	return fmt.Sprintf("tool %s was used %d times within %s, which is all it may be%s", tool, q.Max, span(q.Window), again)
+}
+
+// span is a window as it is written.
+func span(d time.Duration) string {
+	switch {
+	case d%time.Hour == 0:
+		return fmt.Sprintf("%dh", d/time.Hour)
+	case d%time.Minute == 0:
+		return fmt.Sprintf("%dm", d/time.Minute)
+	}
+	return d.String()
 }

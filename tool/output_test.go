@@ -14,7 +14,7 @@ import (
 func TestOutputSchema(t *testing.T) {
 	for _, tt := range []struct{ content, isError string }{
 		{`{"passed": 3}`, ""},
-		{`{"passed": "3"}`, `output: argument "passed" must be integer, not a string`},
+		{`{"passed": "3"}`, `output: argument "passed": want an integer, not a string`},
 		{`{}`, `output: argument "passed" is missing`},
 		{`three passed`, "it is not a JSON object"},
 		{`{"passed":1,"passed":2}`, "it is not a JSON object"},

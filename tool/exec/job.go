@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -42,7 +43,8 @@ type Ended struct {
 
 // job is one command in the background. What is not said to be guarded never changes.
 type job struct {
-	number  int64 // in the order of their starts
+	number  int64  // in the order of their starts
+	root    string // the agent at the top of its chain, whose jobs are counted together
 	command string
 	began   time.Time
 	output  *capture
@@ -55,7 +57,7 @@ type job struct {
 func newJob(c writ.Call, command string, began time.Time, cancel context.CancelFunc) *job {
 	id := "job_" + strings.ToLower(rand.Text()[:16])
 	return &job{
-		command: shortened(command), began: began, output: newCapture(), cancel: cancel, gone: make(chan struct{}),
+		root: cmp.Or(c.Root, c.Agent), command: shortened(command), began: began, output: newCapture(), cancel: cancel, gone: make(chan struct{}),
 		end: Ended{Job: id, Agent: c.Agent, Session: c.Session, Task: c.Task, Call: c.ID},
 	}
 }

@@ -108,7 +108,7 @@ func (js *Jobs) admit(ctx context.Context, j *job) error {
 	defer js.mu.Unlock()
 	live := 0
 	for _, other := range js.byID {
-		if other.end.Agent == j.end.Agent && other.end.live() {
+		if other.root == j.root && other.end.live() {
 			live++
 		}
 	}
@@ -120,7 +120,7 @@ func (js *Jobs) admit(ctx context.Context, j *job) error {
 	case j.end.Session == "":
 		return writ.Fail(writ.Invalid, "a background job belongs to a session and this call has none; open one, or run the command without background", nil)
 	case live >= maxLive:
-		return writ.Fail(writ.Conflict, fmt.Sprintf("%d jobs of agent %s are running, the most there may be; wait for one to end, or cancel one with shell_job", live, j.end.Agent), nil)
+		return writ.Fail(writ.Conflict, fmt.Sprintf("%d jobs of agent %s and those below it are running, the most there may be; wait for one to end, or cancel one with shell_job", live, j.root), nil)
 	}
 	js.started++
 	j.number = js.started

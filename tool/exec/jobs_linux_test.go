@@ -182,7 +182,7 @@ func TestTheSixth(t *testing.T) {
 	}
 	sixth := m{"command": "touch ran", "background": true}
 	_, err := w.do(t.Context(), coder, "shell_command", sixth)
-	const want = "5 jobs of agent coder are running, the most there may be; wait for one to end, or cancel one with shell_job"
+	const want = "5 jobs of agent coder and those below it are running, the most there may be; wait for one to end, or cancel one with shell_job"
 	if kind, msg := writ.Public(err); kind != writ.Conflict || msg != want {
 		t.Errorf("the sixth: %v", err)
 	}

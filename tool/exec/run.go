@@ -17,7 +17,11 @@ const outputLimit = 1 << 20
 // spec's Stdout and Stderr are Run's own; a command that fails is a Result with
 // IsError, an error means that there is nothing to tell.
 func Run(ctx context.Context, boxes Starter, w writ.Writ, spec sandbox.Spec) (writ.Result, error) {
-	stdout, stderr := sandbox.NewTail(outputLimit), sandbox.NewTail(outputLimit)
+	limit := int64(outputLimit)
+	if declared := w.Confinement().Limits.Output; declared > 0 {
+		limit = min(limit, declared)
+	}
+	stdout, stderr := sandbox.NewTail(limit), sandbox.NewTail(limit)
 	spec.Stdout, spec.Stderr = stdout, stderr
 	box, driver, err := boxes.Start(ctx, w, spec)
 	if err != nil {
@@ -44,7 +48,7 @@ func render(exit sandbox.Exit, stdout, stderr *sandbox.Tail) string {
 	stream(&b, "[stderr]\n", stderr)
 	switch {
 	case exit.Limit == "timeout":
-		fmt.Fprintf(&b, "[ended after %s: the time limit; give timeout_seconds, at most 600, for more]\n", exit.Elapsed.Round(100*time.Millisecond))
+		fmt.Fprintf(&b, "[ended after %s: the time limit; a tool that takes timeout_seconds can be given more, at most 600]\n", exit.Elapsed.Round(100*time.Millisecond))
 	case exit.Limit != "":
 		fmt.Fprintf(&b, "[ended: %s]\n", exit.Limit)
 	case exit.Signal != "":
