@@ -98,7 +98,7 @@ func (e Engine) testGuards(t *testing.T) {
 	dir := t.TempDir()
 	scene(t, e.open(t, dir))
 	raw := e.Raw(t, dir)
-	all := slices.Concat(attacks, e.Attacks)
+	all := slices.Concat(attacks, scopeAttacks, e.Attacks)
 	for _, column := range []string{"id", "digest", "subject", "agent", "tool", "requested_at", "expires_at"} {
 		all = append(all,
 			Attack{"change " + column, fmt.Sprintf(`UPDATE approvals SET %s = '2026-01-09' WHERE id = 'pending'`, column)},
@@ -108,7 +108,7 @@ func (e Engine) testGuards(t *testing.T) {
 	for _, a := range all {
 		e.attack(t, dir, a)
 	}
-	for _, c := range controls {
+	for _, c := range slices.Concat(controls, scopeControls) {
 		tx, err := raw.BeginTx(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)

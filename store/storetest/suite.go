@@ -46,6 +46,10 @@ func Run(t *testing.T, e Engine) {
 	t.Run("people", e.testPeople)
 	t.Run("tokens", e.testTokens)
 	t.Run("stops", e.testStops)
+	t.Run("scopes", e.testScopes)
+	t.Run("uses", e.testUses)
+	t.Run("definitions", e.testDefinitions)
+	t.Run("delegations", e.testDelegations)
 	t.Run("ledger", e.testLedger)
 	t.Run("transactions", e.testTransactions)
 	t.Run("guards", e.testGuards)
@@ -196,6 +200,7 @@ func scene(t *testing.T, db *store.DB) {
 		_, err := tx.AddFirstPerson(alice)
 		return err
 	})
+	scopes(t, db)
 }
 
 var alice = store.Person{Name: "alice", Role: "admin", Passphrase: "$argon2id$v=19$…", Created: early}
@@ -210,7 +215,7 @@ func token(id string, n byte) store.Token {
 func content(t *testing.T, raw *sql.DB) string {
 	t.Helper()
 	var out strings.Builder
-	for _, table := range []string{"approvals", "ledger", "ledger_heads", "ledger_chain", "tokens"} {
+	for _, table := range []string{"approvals", "ledger", "ledger_heads", "ledger_chain", "tokens", "sessions", "tasks", "uses", "definitions", "delegations"} {
 		rows, err := raw.QueryContext(t.Context(), "SELECT * FROM "+table+" ORDER BY 1, 2")
 		if table == "ledger_chain" {
 			rows, err = raw.QueryContext(t.Context(), "SELECT * FROM "+table+" ORDER BY 1")
