@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/writ-run/writ/need"
 	"github.com/writ-run/writ/store"
-	"github.com/writ-run/writ/store/storetest"
 	"github.com/writ-run/writ/wire"
 )
 
@@ -148,7 +148,7 @@ func TestIndependentVerifier(t *testing.T) {
 	}
 	for _, program := range []string{python, "openssl"} {
 		if _, err := exec.LookPath(program); err != nil {
-			storetest.Lacking(t, "%s is missing", program)
+			need.Lacking(t, "%s is missing", program)
 		}
 	}
 	_, export := exportedLedger(t)

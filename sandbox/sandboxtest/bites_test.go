@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/need"
 	"github.com/writ-run/writ/sandbox"
 )
 
@@ -36,12 +37,7 @@ func TestBites(t *testing.T) {
 		Run(t, bare{})
 		return
 	}
-	if os.Geteuid() != 0 {
-		if os.Getenv("WRIT_NEED") == "all" {
-			t.Fatal("needs root")
-		}
-		t.Skip("its processes run as a user of their own, which needs root")
-	}
+	need.Root(t) // its processes run as a user of their own
 	cmd := exec.Command("/proc/self/exe", "-test.run=^TestBites$/^(read|write|hide|exec|network|kernel|processes)$", "-test.v")
 	cmd.Env = append(os.Environ(), "WRIT_TEST_BARE=1")
 	out, _ := cmd.CombinedOutput() // it fails, that is the point

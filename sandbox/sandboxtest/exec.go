@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/need"
 	"github.com/writ-run/writ/sandbox"
 )
 
@@ -75,7 +76,7 @@ os.execve(fd,['cat','file'],{})"`
 // real is the file that a program's name leads to.
 func real(t testing.TB, name string) string {
 	t.Helper()
-	Need(t, name)
+	need.Programs(t, name)
 	for _, dir := range []string{"/usr/bin", "/bin", "/usr/local/bin"} {
 		if path, err := filepath.EvalSymlinks(filepath.Join(dir, name)); err == nil {
 			return path

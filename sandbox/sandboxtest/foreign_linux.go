@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/writ-run/writ/need"
 	"github.com/writ-run/writ/sandbox"
 )
 
@@ -30,7 +31,7 @@ func testForeignCalls(t *testing.T, d sandbox.Driver) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("amd64 only")
 	}
-	Need(t, "gcc")
+	need.Programs(t, "gcc")
 	w := newWorld(t)
 	src, bin := filepath.Join(t.TempDir(), "f.c"), filepath.Join(w.ws, "foreign")
 	must(t, os.WriteFile(src, []byte(foreignSource), 0o644))

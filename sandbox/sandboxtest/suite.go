@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/need"
 	"github.com/writ-run/writ/sandbox"
 )
 
@@ -30,7 +31,7 @@ func Run(t *testing.T, d sandbox.Driver) {
 	for _, f := range have {
 		t.Logf("%-16s %-5v %s", f.Feature, f.Enforced, f.Evidence)
 	}
-	Need(t, "bash", "cat", "python3")
+	need.Programs(t, "bash", "cat", "python3")
 	t.Run("refuse", func(t *testing.T) { testRefuse(t, d, have) })
 	t.Run("read", func(t *testing.T) { testRead(t, d) })
 	t.Run("write", func(t *testing.T) { testWrite(t, d) })
@@ -43,25 +44,6 @@ func Run(t *testing.T, d sandbox.Driver) {
 	t.Run("limits", func(t *testing.T) { testLimits(t, d) })
 	t.Run("environment", func(t *testing.T) { testEnvironment(t, d) })
 	t.Run("io", func(t *testing.T) { testIO(t, d) })
-}
-
-// Need skips a test whose components are missing, or fails it when WRIT_NEED=all.
-func Need(t testing.TB, programs ...string) {
-	t.Helper()
-	for _, p := range programs {
-		found := false
-		for _, dir := range []string{"/usr/local/bin", "/usr/bin", "/bin"} {
-			if _, err := os.Stat(filepath.Join(dir, p)); err == nil {
-				found = true
-			}
-		}
-		if !found && os.Getenv("WRIT_NEED") == "all" {
-			t.Fatalf("%s is missing and WRIT_NEED=all", p)
-		}
-		if !found {
-			t.Skipf("%s is missing", p)
-		}
-	}
 }
 
 // With calls f with a writ for c, as the gate gives one to a tool.

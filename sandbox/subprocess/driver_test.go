@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/need"
 	"github.com/writ-run/writ/sandbox"
 	"github.com/writ-run/writ/sandbox/sandboxtest"
 	"github.com/writ-run/writ/sandbox/subprocess"
@@ -129,7 +130,7 @@ func (g gate) Run(ctx context.Context, w writ.Writ) (writ.Result, error) {
 
 // TestDaemonKilled: kill -9 of the daemon leaves no process of a box (I14).
 func TestDaemonKilled(t *testing.T) {
-	sandboxtest.Need(t, "bash", "setsid")
+	need.Programs(t, "bash", "setsid")
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), "WRIT_TEST_DAEMON="+workspace(t))
 	out, err := cmd.StdoutPipe()

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/need"
 	"github.com/writ-run/writ/sandbox"
 	"github.com/writ-run/writ/sandbox/sandboxtest"
 	"github.com/writ-run/writ/sandbox/subprocess"
@@ -93,12 +94,7 @@ func TestUnsafeOptions(t *testing.T) {
 
 // TestRootWorkspace: nothing runs as root, whoever owns the workspace.
 func TestRootWorkspace(t *testing.T) {
-	if os.Geteuid() != 0 {
-		if os.Getenv("WRIT_NEED") == "all" {
-			t.Fatal("needs root")
-		}
-		t.Skip("needs root")
-	}
+	need.Root(t)
 	ws, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -121,7 +117,7 @@ func TestLanguages(t *testing.T) {
 		{"bash", "-c", "echo 'package main;func main(){println(\"ok\")}' >m.go; GOFLAGS=-buildvcs=false go run m.go"},
 	} {
 		t.Run(argv[0], func(t *testing.T) {
-			sandboxtest.Need(t, argv[0])
+			need.Programs(t, argv[0])
 			c := confined(workspace(t))
 			c.Limits.Wall = 0
 			if o := sandboxtest.Command(t, d, c, sandbox.Spec{Argv: argv}); o.Error != nil || o.Exit.Code != 0 || !strings.Contains(strings.ToLower(o.Out+o.Err), "ok") && argv[0] != "java" {

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/writ-run/writ/need"
 )
 
 // SmallDisk is a directory on a real filesystem of its own with so many bytes.
@@ -18,7 +20,7 @@ func SmallDisk(t testing.TB, size int) string {
 		t.Fatal(err)
 	}
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_NOSUID|syscall.MS_NODEV, fmt.Sprintf("size=%d,mode=0700", size)); err != nil {
-		Lacking(t, "no filesystem can be mounted here: %v", err)
+		need.Lacking(t, "no filesystem can be mounted here: %v", err)
 	}
 	t.Cleanup(func() {
 		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {

@@ -2,12 +2,16 @@
 
 package storetest
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/writ-run/writ/need"
+)
 
 // SmallDisk skips: only Linux can mount one here.
 func SmallDisk(t testing.TB, _ int) string {
 	t.Helper()
-	Lacking(t, "a small disk needs Linux")
+	need.Lacking(t, "a small disk needs Linux")
 	return ""
 }
 

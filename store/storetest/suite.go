@@ -14,7 +14,6 @@ import (
 	"crypto/ed25519"
 	"database/sql"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -56,16 +55,6 @@ func Run(t *testing.T, e Engine) {
 	t.Run("steps", e.testSteps)
 	t.Run("races", e.testRaces)
 	t.Run("pending limit", e.testLimit)
-}
-
-// Lacking skips a test whose surroundings lack something, or fails it when
-// WRIT_NEED=all.
-func Lacking(t testing.TB, format string, args ...any) {
-	t.Helper()
-	if os.Getenv("WRIT_NEED") == "all" {
-		t.Fatalf("WRIT_NEED=all, and "+format, args...)
-	}
-	t.Skipf(format, args...)
 }
 
 // Times that the suite's requests live in.

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/need"
 	"github.com/writ-run/writ/sandbox"
-	"github.com/writ-run/writ/sandbox/sandboxtest"
 	"github.com/writ-run/writ/sandbox/subprocess"
 	"github.com/writ-run/writ/tool"
 )
@@ -73,7 +73,7 @@ func do(t *testing.T, ws, definition, args string) (writ.Result, error) {
 const scriptIn = "<< head\nparameters: {type: object, properties: {name: {type: string, x-writ-text: true}}}\nrunner: {script: {language: "
 
 func TestRunsInBoxes(t *testing.T) {
-	sandboxtest.Need(t, "bash", "cat", "python3")
+	need.Programs(t, "bash", "cat", "python3")
 	ws := workspace(t)
 	must(t, os.WriteFile(filepath.Join(ws, "real"), []byte("text\n"), 0o644))
 	must(t, os.Symlink("real", filepath.Join(ws, "link")))
@@ -104,7 +104,7 @@ func TestRunsInBoxes(t *testing.T) {
 }
 
 func TestRunsJavaScript(t *testing.T) {
-	sandboxtest.Need(t, "node")
+	need.Programs(t, "node")
 	got, err := do(t, workspace(t), scriptIn+"javascript, code: \"console.log(JSON.parse(require('fs').readFileSync(0)).name)\"}}\n", `{"name":"Ada"}`)
 	must(t, err)
 	if got.Content != "Ada\n" || got.IsError {
@@ -114,7 +114,7 @@ func TestRunsJavaScript(t *testing.T) {
 
 // The limits of a definition are what a box is held to.
 func TestTimeout(t *testing.T) {
-	sandboxtest.Need(t, "sleep")
+	need.Programs(t, "sleep")
 	began := time.Now()
 	got, err := do(t, workspace(t), "<< head\nlimits: {timeout: 1s}\nrunner: {process: {argv: [sleep, \"15\"]}}\n", `{}`)
 	must(t, err)
@@ -134,7 +134,7 @@ func TestRefusedValueRunsNothing(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(ws, "made")); err == nil {
 		t.Error("it ran")
 	}
-	sandboxtest.Need(t, "touch")
+	need.Programs(t, "touch")
 	if _, err := do(t, ws, touch, `{"a":"x"}`); err != nil {
 		t.Error(err)
 	}

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/need"
 	"github.com/writ-run/writ/sandbox"
-	"github.com/writ-run/writ/sandbox/sandboxtest"
 	"github.com/writ-run/writ/sandbox/subprocess"
 	"github.com/writ-run/writ/tool"
 )
@@ -49,7 +49,7 @@ type world struct {
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	sandboxtest.Need(t, "bash", "sleep")
+	need.Programs(t, "bash", "sleep")
 	ws, err := filepath.EvalSymlinks(t.TempDir())
 	if err == nil && os.Geteuid() == 0 {
 		err = os.Chown(ws, 65534, 65534)

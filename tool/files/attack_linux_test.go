@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/need"
 )
 
 // attempts is every tool at one path, with arguments that would work on a file
@@ -262,7 +263,7 @@ func TestSparseFile(t *testing.T) {
 
 // A daemon that runs as root leaves files of the workspace's owner.
 func TestOwner(t *testing.T) {
-	asRoot(t)
+	need.Root(t)
 	w := newWorld(t)
 	w.put(t, "old", "x")
 	must(t, os.Chown(w.ws, 12345, 12346))
@@ -333,15 +334,4 @@ func asUser(t *testing.T, w *world, f func()) {
 	must(t, syscall.Setresuid(-1, 65534, -1)) // of every thread
 	defer func() { must(t, syscall.Setresuid(-1, 0, -1)) }()
 	f()
-}
-
-func asRoot(t *testing.T) {
-	t.Helper()
-	if os.Geteuid() == 0 {
-		return
-	}
-	if os.Getenv("WRIT_NEED") == "all" {
-		t.Fatal("needs root and WRIT_NEED=all")
-	}
-	t.Skip("needs root")
 }
