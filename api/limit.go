@@ -37,19 +37,42 @@ func (c *counted) Close() error {
 	return c.Conn.Close()
 }
 
-// begin counts a request of one token; the returned function counts it out.
-func (s *Server) begin(session string) (func(), error) {
+// begin counts a request of one token; the returned function, which is never nil,
+// counts it out.
+func (s *Server) begin(token string) (func(), error) {
+	return s.count(s.busy, token, s.limits.tokenRequests, "this token has too many requests under way; wait for some to end")
+}
+
+// beginStream counts a stream at its door and of its token.
+func (s *Server) beginStream(d door, token string) (func(), error) {
+	all := "agents"
+	if d == operatorDoor {
+		all = "operator"
+	}
+	left, err := s.count(s.streams, "door "+all, s.limits.streams, "too many streams are open here; try again later")
+	if err != nil || token == "" {
+		return left, err
+	}
+	mine, err := s.count(s.streams, token, s.limits.tokenStreams, "this token has too many streams open; close some")
+	if err != nil {
+		left()
+		return mine, err
+	}
+	return func() { mine(); left() }, nil
+}
+
+func (s *Server) count(of map[string]int, key string, most int, full string) (func(), error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.busy[session] >= maxTokenRequests {
-		return nil, writ.Fail(writ.Conflict, "this token has too many calls under way; wait for some to end", nil)
+	if of[key] >= most {
+		return func() {}, writ.Fail(writ.Conflict, full, nil)
 	}
-	s.busy[session]++
+	of[key]++
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.busy[session]--; s.busy[session] == 0 {
-			delete(s.busy, session)
+		if of[key]--; of[key] == 0 {
+			delete(of, key)
 		}
 	}, nil
 }

@@ -29,8 +29,8 @@ const silence = 45 * time.Second
 const maxEvent = 4 << 20
 
 // Events streams entries after a sequence number as they are committed; below zero:
-// from now on. It ends with ctx, or with an error when the stream breaks: go on
-// from the Seq of the last event then, and nothing is lost or seen twice.
+// from now on. It ends with an error, that of ctx or of a stream that broke: go on from
+// the Seq of the last event then, and nothing is lost or seen twice.
 func (c *Client) Events(ctx context.Context, after int64) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		ctx, cancel := context.WithCancelCause(ctx)

@@ -40,6 +40,9 @@ func (c *Client) LedgerAfter(seq int64) List[Entry] {
 
 // LedgerTail is the last n entries, at most 1000, the oldest first.
 func (c *Client) LedgerTail(ctx context.Context, n int) ([]Entry, error) {
+	if n == 0 {
+		return nil, nil
+	}
 	out, err := c.Ledger().Newest(ctx, n)
 	slices.Reverse(out)
 	return out, err

@@ -29,7 +29,7 @@ func (l List[T]) Page(ctx context.Context, limit int, cursor string) (Page[T], e
 	for k, v := range l.query {
 		q[k] = v
 	}
-	if limit > 0 {
+	if limit != 0 {
 		q.Set("limit", strconv.Itoa(limit))
 	}
 	if cursor != "" {

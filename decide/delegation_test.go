@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -27,6 +28,7 @@ type world struct {
 	base     decide.Input // without agents
 	requests []writ.Call  // without an agent: every tool, in each of its types, with every target
 	tools    []string
+	writes   map[string]bits // by tool: the paths that it declares it writes
 }
 
 // The universes that reach is measured over. Order is the order of bits.
@@ -35,6 +37,7 @@ var (
 		"/", "/ws", "/ws/app", "/ws/app/x", "/ws/app/reports/r", "/ws/app/out", "/ws/app/out/o", "/ws/app/.env", "/ws/app/.git/hooks/h",
 		"/ws/lib", "/ws/lib/x", "/ws-evil/x", "/srv/other", "/srv/other/x", "/opt/tools/cc", "/etc/hosts", "/state", "/state/keys/k",
 	}
+	unasked       = []string{"/ws", "/ws/app", "/ws/app/out", "/ws/lib", "/srv/other", "/opt/tools/cc", "/state"} // in the universe, and not asked for
 	worldPrograms = []string{"/usr/bin/ls", "/usr/bin/git", "/usr/bin/curl", "/ws/app/x"}
 	worldHosts    = []string{"api.example.com:443", "git.example.com:443", "www.example.org:443", "api.example.com:8443"}
 	worldEnv      = []string{"CI", "LANG", "TOKEN"}
@@ -47,10 +50,15 @@ func newWorld(t testing.TB) *world {
 	in := input(t, nil)
 	in.Commands = set([]string{"/usr/bin/ls", "/usr/bin/git"})
 	in.Rules["stat"] = decide.Rule{RequiresApproval: set(true)}
-	w := &world{base: in}
-	w.base.Tools = append(w.base.Tools, madeTools(t)...)
+	w := &world{base: in, writes: map[string]bits{}}
+	w.base.Tools = append(slices.DeleteFunc(w.base.Tools, func(t *tool.Tool) bool {
+		return slices.Contains([]string{"list_directory", "search_files", "edit_file", "move_file", "shell_job"}, t.Name) // declared as others are that stay
+	}), madeTools(t)...)
 	for _, made := range w.base.Tools {
 		w.tools = append(w.tools, made.Name)
+		w.writes[made.Name] = subset(worldPaths, func(p string) bool {
+			return made.Policy.Violation(path(writ.SideWrite, p)) == ""
+		})
 		for _, kind := range made.Actions() {
 			for _, targets := range worldTargets() {
 				w.requests = append(w.requests, writ.Call{
@@ -74,7 +82,9 @@ func worldTargets() [][]writ.Target {
 		{hostTarget(worldHosts[0]), hostTarget(worldHosts[1])},
 	}
 	for _, p := range worldPaths {
-		out = append(out, []writ.Target{path(r, p)}, []writ.Target{path(w, p)})
+		if !slices.Contains(unasked, p) {
+			out = append(out, []writ.Target{path(r, p)}, []writ.Target{path(w, p)})
+		}
 	}
 	for _, h := range worldHosts {
 		out = append(out, []writ.Target{hostTarget(h)})
@@ -171,6 +181,13 @@ func measure(d writ.Decision) reach {
 	return r
 }
 
+// measure takes writing over the paths that the tool declares it writes.
+func (w *world) measure(d writ.Decision, request int) reach {
+	r := measure(d)
+	r.write &= w.writes[w.requests[request].Tool]
+	return r
+}
+
 func subset(universe []string, in func(string) bool) (b bits) {
 	for i, element := range universe {
 		if in(element) {
@@ -222,7 +239,7 @@ func (w *world) alone(a access.Agent) []alone {
 		if err != nil {
 			panic(err)
 		}
-		out[i] = alone{measure(got), slices.ContainsFunc(got.Reasons, func(r writ.Reason) bool {
+		out[i] = alone{w.measure(got, i), slices.ContainsFunc(got.Reasons, func(r writ.Reason) bool {
 			return r.Effect == writ.Deny && strings.HasPrefix(r.Where, a.Name+".yaml:")
 		})}
 	}
@@ -258,22 +275,22 @@ func lineage(agents []access.Agent, name string) (chain []string, whole bool) {
 	return chain, false
 }
 
-// tally counts what a check has seen, so that a test can tell that it saw something.
+// tally is what a check has seen, so that a test can tell that it saw something.
 type tally struct {
-	decided, free, asked, bounded int // bounded: an ancestor made it less than the agent's own
-	agents                        int
+	free, asked, bounded int // bounded: an ancestor made it less than the agent's own
+	reached              map[string][]reach
 }
 
 // check decides every request of every agent and holds it against the definition.
 // It stops at the first few problems.
 func (w *world) check(agents []access.Agent) (seen tally, problems []string) {
+	seen.reached = map[string][]reach{}
 	d := w.decider(agents...)
 	each := map[string][]alone{}
 	for _, a := range agents {
 		each[a.Name] = w.alone(a)
 	}
 	for _, a := range agents {
-		seen.agents++
 		chain, whole := lineage(agents, a.Name)
 		shown := map[string]bool{}
 		for i := range w.requests {
@@ -284,11 +301,13 @@ func (w *world) check(agents []access.Agent) (seen tally, problems []string) {
 			if !whole {
 				want = reach{}
 			}
-			got, err := w.decide(d, a.Name, i)
+			decided, err := w.decide(d, a.Name, i)
 			if err != nil {
 				return seen, append(problems, fmt.Sprintf("%s %s: %v", a.Name, w.name(i), err))
 			}
-			for _, p := range compare(got, want, chain[1:], whole, func(name string) alone { return each[name][i] }) {
+			got := w.measure(decided, i)
+			seen.reached[a.Name] = append(seen.reached[a.Name], got)
+			for _, p := range compare(decided, got, want, chain[1:], whole, func(name string) alone { return each[name][i] }) {
 				problems = append(problems, fmt.Sprintf("%s %s: %s", a.Name, w.name(i), p))
 			}
 			if len(problems) > 5 {
@@ -309,7 +328,6 @@ func (w *world) check(agents []access.Agent) (seen tally, problems []string) {
 }
 
 func (s *tally) count(want, own reach) {
-	s.decided++
 	switch want.effect {
 	case writ.Allow:
 		s.free++
@@ -321,14 +339,9 @@ func (s *tally) count(want, own reach) {
 	}
 }
 
-func (s *tally) add(o tally) {
-	s.decided, s.free, s.asked, s.bounded, s.agents = s.decided+o.decided, s.free+o.free, s.asked+o.asked, s.bounded+o.bounded, s.agents+o.agents
-}
-
 // compare says how a decision differs from its definition, how it exceeds an
 // ancestor, and which ancestor that denied it is not named.
-func compare(d writ.Decision, want reach, above []string, whole bool, each func(string) alone) (problems []string) {
-	got := measure(d)
+func compare(d writ.Decision, got, want reach, above []string, whole bool, each func(string) alone) (problems []string) {
 	if got != want {
 		problems = append(problems, fmt.Sprintf("got %s\n\twant %s\n\treasons %v", got, want, d.Reasons))
 	}
@@ -427,11 +440,14 @@ func (w *world) set(a *access.Agent, key, value string) (err error) {
 	case "parent":
 		a.Parent = value
 	case "ws":
-		a.Workspace.Path, a.Workspace.Project, _ = strings.Cut(value, ":")
+		var ok bool
+		if a.Workspace.Path, a.Workspace.Project, ok = strings.Cut(value, ":"); !ok {
+			return fmt.Errorf("write ws=WORKSPACE:PROJECT")
+		}
 	case "autonomy":
 		return a.Autonomy.V.UnmarshalText(text)
 	case "gate":
-		a.GateArgs.V = value == "true"
+		a.GateArgs.V, err = strconv.ParseBool(value)
 	case "fs":
 		return c.FileSystem.V.UnmarshalText(text)
 	case "net":
@@ -447,7 +463,7 @@ func (w *world) set(a *access.Agent, key, value string) (err error) {
 	case "approve":
 		c.RequiresApproval.V, err = parsed(value, w.base.Types.ParsePattern)
 	case "deployment":
-		c.Deployment.V = value == "true"
+		c.Deployment.V, err = strconv.ParseBool(value)
 	case "allowed":
 		a.Allowed, err = parsed(value, entryOf(a.Name))
 	case "denied":
@@ -524,7 +540,10 @@ func TestDelegationCorpus(t *testing.T) {
 	cases := strings.Split(string(raw), "\n== ")[1:]
 	for _, text := range cases {
 		name, body, _ := strings.Cut(text, "\n")
-		t.Run(name, func(t *testing.T) { w.play(t, strings.Split(body, "\n")) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w.play(t, strings.Split(body, "\n"))
+		})
 	}
 	if len(cases) < 30 {
 		t.Errorf("%d cases", len(cases))
@@ -589,7 +608,7 @@ func (w *world) row(d *decide.Decider, verb string, f []string) (refused bool, e
 	if err != nil {
 		return false, err
 	}
-	switch r := measure(got); {
+	switch r := w.measure(got, i); {
 	case len(f) == 3 && verb == got.Effect.String():
 		return verb != "allow", nil
 	case len(f) == 5 && verb == "deny" && got.Effect == writ.Deny && f[3] == "by" && blames(got, f[4]):
@@ -603,7 +622,7 @@ func (w *world) row(d *decide.Decider, verb string, f []string) (refused bool, e
 		}
 		return verb == "shuts", err
 	}
-	return false, fmt.Errorf("got %s, reasons %v", measure(got), got.Reasons)
+	return false, fmt.Errorf("got %s, reasons %v", w.measure(got, i), got.Reasons)
 }
 
 func (r reach) has(element string) (bool, error) {

@@ -3,7 +3,10 @@ package decide_test
 import (
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
+
+	"github.com/writ-run/writ"
 )
 
 // chooser picks one of n. Trees are drawn through it, so that a seed and the
@@ -101,7 +104,8 @@ func drawTree(pick chooser, most int) tree {
 func nameOf(i int) string { return fmt.Sprintf("agent-%d", i) }
 
 // FuzzDelegation: whatever the tree, nobody exceeds anybody above, and what each
-// may do is exactly the meet of the chain.
+// may do is exactly the meet of the chain. The first byte chooses the requests that
+// are looked at: all of them would take the time of a hundred trees.
 func FuzzDelegation(f *testing.F) {
 	for seed := range uint64(8) {
 		pick := splitmix(seed)
@@ -113,8 +117,21 @@ func FuzzDelegation(f *testing.F) {
 	}
 	w := newWorld(f)
 	f.Fuzz(func(t *testing.T, b []byte) {
-		w.hold(t, drawTree(fromBytes(b), 5))
+		pick := fromBytes(b)
+		w.sample(pick(32), 32).hold(t, drawTree(pick, 8))
 	})
+}
+
+// sample is the world with one request of each step, and every one without a target.
+func (w *world) sample(from, step int) *world {
+	out := *w
+	out.requests = nil
+	for i, c := range w.requests {
+		if i%step == from || len(c.Targets) == 0 {
+			out.requests = append(out.requests, c)
+		}
+	}
+	return &out
 }
 
 // hold checks one tree and prints it where it does not hold, as the corpus writes
@@ -132,15 +149,85 @@ func (w *world) hold(t *testing.T, lines tree) tally {
 	return seen
 }
 
-// TestDelegationDrawn holds two hundred trees of a fixed seed.
+// TestDelegationDrawn holds trees of fixed seeds.
 func TestDelegationDrawn(t *testing.T) {
+	const groups, each = 8, 20
 	w := newWorld(t)
-	var seen tally
-	for seed := range uint64(200) {
-		seen.add(w.hold(t, drawTree(splitmix(seed), 8)))
-		if t.Failed() {
-			t.Fatalf("seed %d", seed)
-		}
+	for group := range groups {
+		t.Run(fmt.Sprint(group), func(t *testing.T) {
+			t.Parallel()
+			var seen tally
+			for seed := group * each; seed < (group+1)*each; seed++ {
+				got := w.hold(t, drawTree(splitmix(uint64(seed)), 4))
+				seen.free, seen.asked, seen.bounded = seen.free+got.free, seen.asked+got.asked, seen.bounded+got.bounded
+			}
+			if seen.free < 1000 || seen.asked < 1000 || seen.bounded < 1000 {
+				t.Errorf("the trees say too little: %+v", seen)
+			}
+		})
 	}
-	t.Logf("%+v", seen)
+}
+
+// TestDelegationNow changes one agent above others and shows that all below it
+// follow: when it may nothing, when it may all, when it is gone.
+func TestDelegationNow(t *testing.T) {
+	w := newWorld(t)
+	var wider, narrower atomic.Int64
+	t.Cleanup(func() {
+		if wider.Load() < 20 || narrower.Load() < 20 {
+			t.Errorf("%d descendants were widened and %d narrowed: too few to show it", wider.Load(), narrower.Load())
+		}
+	})
+	for seed := range 20 {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			w.follow(t, splitmix(uint64(1000+seed)), seed%2, &wider, &narrower)
+		})
+	}
+}
+
+// follow draws a chain of three, changes the one at a place that has others below,
+// and compares those before and after. It counts the descendants that changed.
+func (w *world) follow(t *testing.T, pick chooser, place int, wider, narrower *atomic.Int64) {
+	before, parent := tree{}, ""
+	for i := range 3 {
+		before = append(before, drawAgent(pick, nameOf(i), parent, 1))
+		parent = nameOf(i)
+	}
+	name, wide := nameOf(place), nameOf(place)+" elevated code=process"
+	if place > 0 {
+		wide += " parent=" + nameOf(place-1)
+	}
+	before = before.with(wide + " autonomy=supervised terminal=restricted_commands net=none")
+	first, opened := w.reached(t, before), w.reached(t, before.with(wide))
+	shut, gone := w.reached(t, before.with(wide+" denied=*")), w.reached(t, before.with(name))
+	for _, below := range []string{nameOf(1), nameOf(2)}[place:] {
+		more, less := int64(0), int64(0)
+		for i, c := range w.requests {
+			if shut[below][i].effect != writ.Deny && c.Tool != "list_tools" || gone[below][i].effect != writ.Deny {
+				t.Errorf("%s may %s, which %s may not any more", below, w.name(i), name)
+			}
+			if first[below][i].exceeds(opened[below][i]) {
+				t.Errorf("%s may less of %s since %s may more", below, w.name(i), name)
+			}
+			if opened[below][i].exceeds(first[below][i]) {
+				more = 1
+			}
+			if first[below][i].exceeds(shut[below][i]) {
+				less = 1
+			}
+		}
+		wider.Add(more)
+		narrower.Add(less)
+	}
+}
+
+// reached holds a tree against the definition and gives what each of its agents reaches.
+func (w *world) reached(t *testing.T, lines tree) map[string][]reach {
+	t.Helper()
+	seen := w.hold(t, lines)
+	if t.Failed() {
+		t.FailNow()
+	}
+	return seen.reached
 }

@@ -10,23 +10,22 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/writ-run/writ/api"
-	"github.com/writ-run/writ/engine"
+	"github.com/writ-run/writ/client"
 )
 
 func (a *app) agentCommand() *cobra.Command {
-	return noun("agent", "Agents: what they may do, and their tokens", a.agentList(), a.agentShow(), a.agentToken(), a.agentRevoke())
+	return noun("agent", "Agents: what they may do, and their tokens", a.agentList(), a.agentShow(), a.agentTree(), a.agentToken(), a.agentRevoke(), a.agentDelegate(), a.agentEnd())
 }
 
 func (a *app) agentList() *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List the configured agents", Args: exactly(0, "no arguments"), Example: "  writ agent list",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			client, err := a.connect(cmd.Context())
+			daemon, err := a.connect(cmd.Context())
 			if err != nil {
 				return err
 			}
-			agents, err := client.Agents(cmd.Context())
+			agents, err := daemon.Agents().All(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -53,28 +52,24 @@ func (a *app) agentShow() *cobra.Command {
 		Use:               "show NAME", Short: "Show one agent: its level, constraints, tools and tokens", Args: exactly(1, "an agent's name"),
 		Example: "  writ agent show coder",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			client, err := a.connect(cmd.Context())
+			daemon, err := a.connect(cmd.Context())
 			if err != nil {
 				return err
 			}
-			agents, err := client.Agents(cmd.Context())
+			g, err := daemon.Agent(cmd.Context(), args[0])
 			if err != nil {
 				return err
-			}
-			i := slices.IndexFunc(agents, func(g engine.Agent) bool { return g.Name == args[0] })
-			if i < 0 {
-				return fmt.Errorf("there is no agent %q; 'writ agent list' shows them", args[0])
 			}
 			if a.json {
-				return a.print(agents[i])
+				return a.print(g)
 			}
-			showAgent(agents[i])
+			showAgent(g)
 			return nil
 		},
 	}
 }
 
-func showAgent(g engine.Agent) {
+func showAgent(g client.Agent) {
 	fmt.Printf("%s (%s)\n  level      %s\n  role       %s\n  autonomy   %s\n  acts for   %s\n  workspace  %s\n  project    %s\n", g.Name, g.Where, g.Level, g.Role, g.Autonomy, g.Person, g.Workspace, g.Project)
 	for _, k := range slices.Sorted(maps.Keys(g.Constraints)) {
 		fmt.Printf("  %s: %s\n", k, g.Constraints[k])
@@ -100,7 +95,7 @@ func (a *app) agentToken() *cobra.Command {
 		Long:    "Make a bearer token for an agent. Whoever holds it acts as that agent, so it\ntakes a person's passphrase. It is shown once; only a hash is kept.",
 		Example: "  writ agent token coder\n  export WRIT_TOKEN=writ_…",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			client, err := a.connect(cmd.Context())
+			daemon, err := a.connect(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -108,14 +103,14 @@ func (a *app) agentToken() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			token, id, err := client.NewToken(cmd.Context(), args[0], by)
+			made, err := daemon.NewToken(cmd.Context(), args[0], by)
 			if err != nil {
 				return err
 			}
 			if a.json {
-				return a.print(api.NewToken{ID: id, Agent: args[0], Token: token})
+				return a.print(made)
 			}
-			showToken(args[0], token, id)
+			showToken(made.Agent, made.Token, made.ID)
 			return nil
 		},
 	}
@@ -131,11 +126,11 @@ func (a *app) agentRevoke() *cobra.Command {
 	return &cobra.Command{
 		Use: "revoke TOKEN-ID", Short: "End a token", Args: exactly(1, "the id of a token; 'writ agent show' lists them"), Example: "  writ agent revoke tok_abc123",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			client, err := a.connect(cmd.Context())
+			daemon, err := a.connect(cmd.Context())
 			if err != nil {
 				return err
 			}
-			if err := client.RevokeToken(cmd.Context(), args[0]); err != nil {
+			if err := daemon.RevokeToken(cmd.Context(), args[0]); err != nil {
 				return err
 			}
 			fmt.Println("revoked", args[0])

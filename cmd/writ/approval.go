@@ -13,8 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/writ-run/writ/api"
-	"github.com/writ-run/writ/approval"
+	"github.com/writ-run/writ/client"
 )
 
 func (a *app) approvalCommand() *cobra.Command {
@@ -28,7 +27,7 @@ func (a *app) approvalList() *cobra.Command {
 		Use: "list", Short: "List requests that wait", Args: exactly(0, "no arguments"),
 		Example: "  writ approval list\n  writ approval list --state all",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			client, err := a.connect(cmd.Context())
+			daemon, err := a.connect(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -38,10 +37,11 @@ func (a *app) approvalList() *cobra.Command {
 			if state == "all" {
 				state = ""
 			}
-			rs, err := client.Approvals(cmd.Context(), state)
+			rs, err := daemon.Approvals(state).All(cmd.Context())
 			if err != nil {
 				return err
 			}
+			slices.Reverse(rs) // the newest last, beside the prompt
 			if a.json {
 				return a.print(rs)
 			}
@@ -89,11 +89,11 @@ func (a *app) approvalShow() *cobra.Command {
 		Use:               "show ID", Short: "Show one request whole: what will run, what it can reach, why it asks",
 		Example: "  writ approval show ap_abc123", Args: exactly(1, "the id of a request; 'writ approval list' shows them"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			client, err := a.connect(cmd.Context())
+			daemon, err := a.connect(cmd.Context())
 			if err != nil {
 				return err
 			}
-			r, err := client.Approval(cmd.Context(), args[0])
+			r, err := daemon.Approval(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -107,7 +107,7 @@ func (a *app) approvalShow() *cobra.Command {
 }
 
 // showRequest prints everything that the digest binds. Nothing is cut.
-func showRequest(r approval.Request) {
+func showRequest(r client.Approval) {
 	fmt.Printf("request   %s (%s)\nagent     %s\ntool      %s\nasked     %s, expires %s\n", r.ID, r.State, oneLine(r.Agent), oneLine(r.Tool), ago(r.Requested), until(r.Expires))
 	if r.By != "" {
 		fmt.Printf("decided   by %s %s %s\n", r.By, ago(r.Decided), oneLine(r.Reason))
@@ -146,11 +146,11 @@ func (a *app) approvalDecide(approve bool) *cobra.Command {
 approver or admin, typed on the terminal.`,
 		Example: fmt.Sprintf("  writ approval %s ap_abc123", use[:len(use)-3]),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			client, err := a.connect(cmd.Context())
+			daemon, err := a.connect(cmd.Context())
 			if err != nil {
 				return err
 			}
-			return a.decide(cmd.Context(), client, args[0], digest, approve, reason, &src)
+			return a.decide(cmd.Context(), daemon, args[0], digest, approve, reason, &src)
 		},
 	}
 	c.ValidArgsFunction = a.offer(pendingIDs)
@@ -168,8 +168,8 @@ func personFlags(c *cobra.Command, src *passphraseSource) {
 }
 
 // decide shows the request and sends back the digest of what was shown.
-func (a *app) decide(ctx context.Context, client *api.Client, id, digest string, approve bool, reason string, src *passphraseSource) error {
-	r, err := client.Approval(ctx, id)
+func (a *app) decide(ctx context.Context, daemon *client.Client, id, digest string, approve bool, reason string, src *passphraseSource) error {
+	r, err := daemon.Approval(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func (a *app) decide(ctx context.Context, client *api.Client, id, digest string,
 	if err != nil {
 		return err
 	}
-	r, err = client.Decide(ctx, id, api.DecisionRequest{Digest: digest, Approve: approve, Reason: reason, By: by})
+	r, err = daemon.Decide(ctx, id, client.DecisionRequest{Digest: digest, Approve: approve, Reason: reason, By: by})
 	if err != nil {
 		return err
 	}

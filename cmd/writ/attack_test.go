@@ -7,12 +7,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/writ-run/writ/need"
 )
 
 // A pair of datagram sockets must not reach a socket that has a name, nor get a
 // descriptor back through one.
 func TestDatagramsStayInside(t *testing.T) {
-	need(t, "python3")
+	need.Programs(t, "python3")
 	w := newWorld(t, "level: elevated\nautonomy: full\n", "").init()
 	name := filepath.Join(w.project, "dgram.sock")
 	l, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})

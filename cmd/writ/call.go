@@ -13,11 +13,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/writ-run/writ"
-	"github.com/writ-run/writ/api"
+	"github.com/writ-run/writ/client"
 )
 
 func (a *app) callCommand() *cobra.Command {
-	var argsFlag, tokenFile, task string
+	var argsFlag, tokenFile, session, task string
 	var noWait bool
 	c := &cobra.Command{
 		Use:   "call TOOL [KEY=TEXT | KEY:=JSON]...",
@@ -43,18 +43,19 @@ call again takes it up. The daemon is started when it is down.`,
 			if err != nil {
 				return err
 			}
-			client, err := a.connect(cmd.Context())
+			daemon, err := a.connect(cmd.Context())
 			if err != nil {
 				return err
 			}
-			client.Token = token
-			return a.call(cmd.Context(), client, api.CallRequest{Tool: words[0], Args: args, Task: task}, noWait)
+			daemon.Token = token
+			return a.call(cmd.Context(), daemon, client.CallRequest{Tool: words[0], Args: args, Session: session, Task: task}, noWait)
 		},
 	}
 	c.ValidArgsFunction = a.offer(toolNames)
 	c.Flags().StringVar(&argsFlag, "args", "", "arguments as a JSON object; - reads them from standard input")
 	c.Flags().StringVar(&tokenFile, "token-file", "", "file that holds the agent's token (default $WRIT_TOKEN)")
-	c.Flags().StringVar(&task, "task", "", "the task this call belongs to")
+	c.Flags().StringVar(&session, "session", os.Getenv("WRIT_SESSION"), "the session this call belongs to (default $WRIT_SESSION, else the token's session of the day)")
+	c.Flags().StringVar(&task, "task", os.Getenv("WRIT_TASK"), "the task, by id or name; a name opens one (default $WRIT_TASK, else the session)")
 	c.Flags().BoolVar(&noWait, "no-wait", false, "do not wait for a person")
 	return c
 }
@@ -118,11 +119,11 @@ func agentToken(file string) (string, error) {
 // patience is how long one request to the daemon waits; then it is made again.
 const patience = 60 * time.Second
 
-func (a *app) call(ctx context.Context, client *api.Client, req api.CallRequest, noWait bool) error {
+func (a *app) call(ctx context.Context, daemon *client.Client, req client.CallRequest, noWait bool) error {
 	wait, id := time.Duration(0), ""
 	for {
-		reply, err := client.Call(ctx, req, wait)
-		var p *api.Problem
+		reply, err := daemon.Call(ctx, req, wait)
+		var p *client.Problem
 		pending := errors.As(err, &p) && p.Kind == writ.Pending
 		switch {
 		case pending && noWait:
@@ -155,7 +156,7 @@ func (a *app) leftPending(id string) error {
 	return exitCode(exitPending)
 }
 
-func (a *app) showReply(reply api.CallReply) error {
+func (a *app) showReply(reply client.CallReply) error {
 	if a.json {
 		if err := a.print(reply); err != nil {
 			return err

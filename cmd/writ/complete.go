@@ -5,13 +5,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/writ-run/writ/api"
+	"github.com/writ-run/writ/client"
 	"github.com/writ-run/writ/config"
 )
 
 // completion offers values of the first argument or of a flag, from a daemon that
 // runs; pressing Tab starts none.
-type completion func(ctx context.Context, c *api.Client) []string
+type completion func(ctx context.Context, c *client.Client) []string
 
 func (a *app) offer(what completion) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
@@ -23,38 +23,38 @@ func (a *app) offer(what completion) func(*cobra.Command, []string, string) ([]s
 		if ctx == nil {
 			ctx = context.Background()
 		}
-		return what(ctx, api.Dial(config.StateOf(path))), cobra.ShellCompDirectiveNoFileComp
+		return what(ctx, client.Dial(config.StateOf(path))), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-func toolNames(ctx context.Context, c *api.Client) []string {
+func toolNames(ctx context.Context, c *client.Client) []string {
 	var out []string
-	tools, _ := c.Tools(ctx) // nothing to offer is not an error
+	tools, _ := c.Tools().All(ctx) // nothing to offer is not an error
 	for _, t := range tools {
 		out = append(out, t.Name+"\t"+t.Title)
 	}
 	return out
 }
 
-func agentNames(ctx context.Context, c *api.Client) []string {
+func agentNames(ctx context.Context, c *client.Client) []string {
 	var out []string
-	agents, _ := c.Agents(ctx)
+	agents, _ := c.Agents().All(ctx)
 	for _, g := range agents {
 		out = append(out, g.Name)
 	}
 	return out
 }
 
-func pendingIDs(ctx context.Context, c *api.Client) []string {
+func pendingIDs(ctx context.Context, c *client.Client) []string {
 	var out []string
-	rs, _ := c.Approvals(ctx, "pending")
+	rs, _ := c.Approvals("pending").All(ctx)
 	for _, r := range rs {
 		out = append(out, r.ID+"\t"+r.Agent+" "+r.Tool)
 	}
 	return out
 }
 
-func stateNames(context.Context, *api.Client) []string { return states }
+func stateNames(context.Context, *client.Client) []string { return states }
 
 // flagValues offers values of a flag, whatever the arguments are.
 func (a *app) flagValues(c *cobra.Command, flag string, what completion) {

@@ -12,7 +12,7 @@ import (
 )
 
 func (a *app) configCommand() *cobra.Command {
-	return noun("config", "The configuration", a.configCheck(), a.configShow())
+	return noun("config", "The configuration", a.configCheck(), a.configShow(), a.configReload())
 }
 
 func (a *app) configCheck() *cobra.Command {

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/writ-run/writ/need"
 )
 
 // kill -9 of the daemon at random moments of concurrent calls: afterwards no
@@ -95,7 +97,7 @@ func processExists(name string) bool {
 
 // A store that is full or locked stops runs and says so; afterwards they go on.
 func TestStoreUnavailable(t *testing.T) {
-	need(t, "python3")
+	need.Programs(t, "python3")
 	w := newWorld(t, standard, "").init()
 	args := func(name string) map[string]any { return map[string]any{"path": name, "content": "x"} }
 	if o := w.call("write_file", args("before")); o.code != 0 {
@@ -132,22 +134,10 @@ c=sqlite3.connect(sys.argv[1], isolation_level=None); c.execute("BEGIN EXCLUSIVE
 	w.verifies()
 }
 
-// needRoot skips a test that mounts something; WRIT_NEED=all makes that a failure.
-func needRoot(t *testing.T) {
-	t.Helper()
-	if os.Geteuid() == 0 {
-		return
-	}
-	if os.Getenv("WRIT_NEED") == "all" {
-		t.Fatal("needs root, to mount something")
-	}
-	t.Skip("needs root, to mount something")
-}
-
 // A workspace that is a second mount of the directory that holds the state would
 // let an agent write it under another name.
 func TestWorkspaceIsNoAliasOfTheState(t *testing.T) {
-	needRoot(t)
+	need.Root(t)
 	w := newWorld(t, standard, "")
 	alias := filepath.Join(w.home, "alias")
 	for _, dir := range []string{alias, w.state()} {
@@ -173,7 +163,7 @@ func TestWorkspaceIsNoAliasOfTheState(t *testing.T) {
 }
 
 func TestFullDisk(t *testing.T) {
-	needRoot(t)
+	need.Root(t)
 	w := newWorld(t, standard, "")
 	if err := os.MkdirAll(w.state(), 0o700); err != nil {
 		t.Fatal(err)

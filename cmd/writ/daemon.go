@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/writ-run/writ/api"
+	"github.com/writ-run/writ/client"
 	"github.com/writ-run/writ/config"
 	"github.com/writ-run/writ/engine"
 )
@@ -27,30 +27,40 @@ func (a *app) loadConfig() (*config.Config, error) {
 // connect is a client of the daemon, which is started when it is down. A daemon
 // that runs is reached whatever has become of the file since: stopping an agent
 // must not wait for a typo to be found.
-func (a *app) connect(ctx context.Context) (*api.Client, error) {
+func (a *app) connect(ctx context.Context) (*client.Client, error) {
+	return a.dial(ctx, func(format string, args ...any) { fmt.Fprintf(os.Stderr, "warning: "+format+"\n", args...) })
+}
+
+// connectQuietly says nothing of a configuration that the daemon has not taken up:
+// for the command that has it do so.
+func (a *app) connectQuietly(ctx context.Context) (*client.Client, error) {
+	return a.dial(ctx, func(string, ...any) {})
+}
+
+func (a *app) dial(ctx context.Context, warn func(format string, args ...any)) (*client.Client, error) {
 	path, err := config.Path(a.configFlag)
 	if err != nil {
 		return nil, err
 	}
 	cfg, err := engine.LoadConfig(path)
 	if err != nil {
-		c := api.Dial(config.StateOf(path))
+		c := client.Dial(config.StateOf(path))
 		if _, dead := c.Health(ctx); dead != nil {
 			return nil, err
 		}
-		fmt.Fprintf(os.Stderr, "warning: the daemon runs under the configuration as it was; now it does not hold:\n%s\n", visible(err.Error()))
+		warn("the daemon runs under the configuration as it was; now it does not hold:\n%s", visible(err.Error()))
 		return c, nil
 	}
-	c := api.Dial(cfg.StatePath)
+	c := client.Dial(cfg.StatePath)
 	h, err := c.Health(ctx)
-	if api.IsDown(err) {
+	if client.IsDown(err) {
 		return c, startDaemon(ctx, cfg, c)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if h.Policy != cfg.Digest.String() {
-		fmt.Fprintf(os.Stderr, "warning: %s changed since the daemon started; '%s serve --stop', and the next command takes it up\n", path, self())
+		warn("%s changed since the daemon read it; '%s config reload' has it taken up", path, self())
 	}
 	return c, nil
 }
@@ -60,7 +70,7 @@ const startWithin = 10 * time.Second
 
 // startDaemon starts 'writ serve' in the background with a clean environment:
 // what the caller's shell has set is none of the daemon's business.
-func startDaemon(ctx context.Context, cfg *config.Config, c *api.Client) error {
+func startDaemon(ctx context.Context, cfg *config.Config, c *client.Client) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err

@@ -2,6 +2,12 @@
 
 package main
 
-import "os/exec"
+import (
+	"os"
+	"os/exec"
+)
 
 func detach(*exec.Cmd) {}
+
+// hangup does not exist here; 'writ config reload' does the same.
+var hangup os.Signal

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/writ-run/writ/api"
+	"github.com/writ-run/writ/client"
 )
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -17,11 +17,11 @@ func (a *app) doctorCommand() *cobra.Command {
 in it and reports what held.`,
 		Example: "  writ doctor\n  writ doctor --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			client, err := a.connect(cmd.Context())
+			daemon, err := a.connect(cmd.Context())
 			if err != nil {
 				return err
 			}
-			d, err := client.Doctor(cmd.Context())
+			d, err := daemon.Doctor(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -33,7 +33,7 @@ in it and reports what held.`,
 	}
 }
 
-func showDoctor(d api.Doctor) error {
+func showDoctor(d client.Doctor) error {
 	fmt.Printf("writ %s\nmode           %s\nconfiguration  %s\nstate          %s\n", d.Version, d.Mode, d.Config, d.State)
 	if d.People == 0 {
 		fmt.Println("people         none: nobody can approve; run 'writ init'")

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/writ-run/writ"
-	"github.com/writ-run/writ/api"
+	"github.com/writ-run/writ/client"
 )
 
 func (a *app) explainCommand() *cobra.Command {
@@ -37,11 +37,11 @@ Exit code 3 when it would be denied, 4 when a person would be asked.`,
 			if err != nil {
 				return err
 			}
-			client, err := a.connect(cmd.Context())
+			daemon, err := a.connect(cmd.Context())
 			if err != nil {
 				return err
 			}
-			x, err := client.Explain(cmd.Context(), api.ExplainRequest{Agent: agent, Tool: words[0], Args: args})
+			x, err := daemon.Explain(cmd.Context(), client.ExplainRequest{Agent: agent, Tool: words[0], Args: args})
 			if err != nil {
 				return err
 			}
@@ -65,7 +65,7 @@ func effectCode(effect string) error {
 	return nil
 }
 
-func (a *app) showExplanation(x api.Explanation) error {
+func (a *app) showExplanation(x client.Explanation) error {
 	if a.json {
 		return a.print(x)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/writ-run/writ/api"
+	"github.com/writ-run/writ/client"
 	"github.com/writ-run/writ/config"
 	"github.com/writ-run/writ/engine"
 	"github.com/writ-run/writ/store"
@@ -22,6 +22,29 @@ type setup interface {
 	People(context.Context) ([]store.Person, error)
 	AddFirstPerson(context.Context, engine.Credentials) error
 	NewToken(ctx context.Context, agent string, by engine.Credentials) (token, id string, err error)
+}
+
+// running is a daemon that runs.
+type running struct{ *client.Client }
+
+func (r running) People(ctx context.Context) ([]store.Person, error) {
+	var out []store.Person
+	for p, err := range r.Client.People().Each(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, store.Person{Name: p.Name, Role: p.Role, Created: p.Created})
+	}
+	return out, nil
+}
+
+func (r running) AddFirstPerson(ctx context.Context, by engine.Credentials) error {
+	return r.Client.AddFirstPerson(ctx, client.Credentials(by))
+}
+
+func (r running) NewToken(ctx context.Context, agent string, by engine.Credentials) (token, id string, err error) {
+	made, err := r.Client.NewToken(ctx, agent, client.Credentials(by))
+	return made.Token, made.ID, err
 }
 
 func (a *app) initCommand() *cobra.Command {
@@ -131,9 +154,9 @@ func (a *app) setUp(ctx context.Context, src *passphraseSource) error {
 	if err != nil {
 		return err
 	}
-	client := api.Dial(cfg.StatePath)
-	if _, err := client.Health(ctx); err == nil {
-		return a.setUpOn(ctx, client, cfg, src)
+	daemon := client.Dial(cfg.StatePath)
+	if _, err := daemon.Health(ctx); err == nil {
+		return a.setUpOn(ctx, running{daemon}, cfg, src)
 	}
 	e, err := engine.Open(ctx, engine.Options{Config: cfg.Path})
 	if err != nil {

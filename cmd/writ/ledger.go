@@ -8,12 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/writ-run/writ"
-	"github.com/writ-run/writ/api"
+	"github.com/writ-run/writ/client"
 	"github.com/writ-run/writ/ledger"
 )
 
@@ -27,21 +26,19 @@ func (a *app) ledgerTail() *cobra.Command {
 	c := &cobra.Command{
 		Use: "tail", Short: "Show the last entries", Args: exactly(0, "no arguments"), Example: "  writ ledger tail -n 50\n  writ ledger tail -f",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			client, err := a.connect(cmd.Context())
+			daemon, err := a.connect(cmd.Context())
 			if err != nil {
 				return err
 			}
-			entries, err := client.LedgerTail(cmd.Context(), n)
+			entries, err := daemon.LedgerTail(cmd.Context(), n)
 			if err != nil {
 				return err
 			}
 			last, err := a.showEntries(entries, 0)
-			for err == nil && follow {
-				if last, err = a.followLedger(cmd.Context(), client, last); cmd.Context().Err() != nil {
-					return nil
-				}
+			if err != nil || !follow {
+				return err
 			}
-			return err
+			return a.followLedger(cmd.Context(), daemon, last)
 		},
 	}
 	c.Flags().IntVarP(&n, "lines", "n", 20, "how many, at most 1000")
@@ -49,17 +46,20 @@ func (a *app) ledgerTail() *cobra.Command {
 	return c
 }
 
-func (a *app) followLedger(ctx context.Context, client *api.Client, last int64) (int64, error) {
-	select {
-	case <-ctx.Done():
-		return last, ctx.Err()
-	case <-time.After(300 * time.Millisecond):
+// followLedger shows entries as they are committed, until it is interrupted.
+func (a *app) followLedger(ctx context.Context, daemon *client.Client, last int64) error {
+	for e, err := range daemon.Events(ctx, last) {
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := a.showEntries([]client.Entry{e.Entry}, last); err != nil {
+			return err
+		}
 	}
-	entries, err := client.LedgerAfter(ctx, last, 1000)
-	if err != nil {
-		return last, err
-	}
-	return a.showEntries(entries, last)
+	return nil
 }
 
 // entryBody is what a line shows of an entry.
@@ -73,7 +73,7 @@ type entryBody struct {
 	Data   map[string]any `json:"data"`
 }
 
-func (a *app) showEntries(entries []api.EntryView, last int64) (int64, error) {
+func (a *app) showEntries(entries []client.Entry, last int64) (int64, error) {
 	for _, e := range entries {
 		var b entryBody
 		if err := json.Unmarshal(e.Body, &b); err != nil {
@@ -118,11 +118,11 @@ func (a *app) ledgerShow() *cobra.Command {
 	return &cobra.Command{
 		Use: "show CALL-ID", Short: "Show everything recorded about one call", Args: exactly(1, "the id of a call; 'writ ledger tail' shows them"), Example: "  writ ledger show call_abc123",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			client, err := a.connect(cmd.Context())
+			daemon, err := a.connect(cmd.Context())
 			if err != nil {
 				return err
 			}
-			entries, err := client.LedgerCall(cmd.Context(), args[0])
+			entries, err := daemon.LedgerCall(args[0]).All(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -159,11 +159,12 @@ func (a *app) verify(ctx context.Context, file, key, head string) (ledger.Report
 		return ledger.Report{}, usagef("--head: %v", err)
 	}
 	if file == "" {
-		client, err := a.connect(ctx)
+		daemon, err := a.connect(ctx)
 		if err != nil {
 			return ledger.Report{}, err
 		}
-		return client.LedgerVerify(ctx, head)
+		r, err := daemon.LedgerVerify(ctx, head)
+		return ledger.Report(r), err
 	}
 	pub, err := hex.DecodeString(key)
 	if err != nil || len(pub) != ed25519.PublicKeySize {
@@ -214,18 +215,18 @@ func (a *app) ledgerExport() *cobra.Command {
 	c := &cobra.Command{
 		Use: "export", Short: "Write the whole ledger as JSON Lines", Args: exactly(0, "no arguments"), Example: "  writ ledger export -o ledger.jsonl",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			client, err := a.connect(cmd.Context())
+			daemon, err := a.connect(cmd.Context())
 			if err != nil {
 				return err
 			}
 			if out == "" {
-				return client.LedgerExport(cmd.Context(), os.Stdout)
+				return daemon.LedgerExport(cmd.Context(), os.Stdout)
 			}
 			f, err := os.OpenFile(out, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 			if err != nil {
 				return err
 			}
-			return errors.Join(client.LedgerExport(cmd.Context(), f), f.Close())
+			return errors.Join(daemon.LedgerExport(cmd.Context(), f), f.Close())
 		},
 	}
 	c.Flags().StringVarP(&out, "output", "o", "", "file to write (default standard output)")

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/writ-run/writ"
-	"github.com/writ-run/writ/api"
+	"github.com/writ-run/writ/client"
 	"github.com/writ-run/writ/engine"
 	"github.com/writ-run/writ/sandbox/subprocess"
 	"github.com/writ-run/writ/spell"
@@ -64,7 +64,7 @@ type usageError struct{ error }
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
 func message(err error) string {
-	var p *api.Problem
+	var p *client.Problem
 	if errors.As(err, &p) {
 		return p.Detail
 	}
@@ -73,7 +73,7 @@ func message(err error) string {
 
 func codeOf(err error) int {
 	kind := writ.KindOf(err)
-	var p *api.Problem
+	var p *client.Problem
 	if errors.As(err, &p) {
 		kind = p.Kind
 	}
@@ -123,7 +123,7 @@ Exit codes: 0 ok, 1 error, 2 usage, 3 denied, 4 needs approval.`,
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(a.initCommand(), a.serveCommand(), a.callCommand(), a.explainCommand(), a.approvalCommand(), a.agentCommand(),
-		a.toolCommand(), a.ledgerCommand(), a.configCommand(), a.doctorCommand(), a.stopCommand())
+		a.toolCommand(), a.sessionCommand(), a.taskCommand(), a.batchCommand(), a.ledgerCommand(), a.configCommand(), a.doctorCommand(), a.stopCommand())
 	return root
 }
 

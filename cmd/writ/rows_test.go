@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/writ-run/writ/need"
 )
 
 func waitFor(t testing.TB, ok func() bool) {
@@ -81,7 +83,7 @@ func TestWritableByName(t *testing.T) {
 }
 
 func TestNetworkRow(t *testing.T) {
-	need(t, "python3")
+	need.Programs(t, "python3")
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +129,7 @@ func TestNetworkRow(t *testing.T) {
 }
 
 func TestTerminalRow(t *testing.T) {
-	need(t, "perl")
+	need.Programs(t, "perl")
 	tests := []struct{ mode, level string }{{"none", "standard"}, {"restricted_commands", "standard"}, {"full", "standard"}}
 	for _, tt := range tests {
 		w := newWorld(t, "level: "+tt.level+"\noverrides: {terminal: "+tt.mode+", code_execution: process}\n", "").init()
@@ -152,7 +154,7 @@ func TestTerminalRow(t *testing.T) {
 }
 
 func TestCodeExecutionRow(t *testing.T) {
-	need(t, "python3")
+	need.Programs(t, "python3")
 	args := map[string]any{"language": "python", "code": "print(6*7)"}
 	w := newWorld(t, "level: standard\n", "").init()
 	if o := w.call("code_runner", args); o.code != 1 || !strings.Contains(o.err, "sandbox_unavailable: driver subprocess does not enforce containerized") {
@@ -167,7 +169,7 @@ func TestCodeExecutionRow(t *testing.T) {
 // Whatever git is set to, nothing leaves the machine on this driver: a push to a
 // real git daemon fails inside and works outside.
 func TestGitRow(t *testing.T) {
-	need(t, "git")
+	need.Programs(t, "git")
 	base := t.TempDir()
 	run := func(cmd string) {
 		t.Helper()

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/writ-run/writ/api"
+	"github.com/writ-run/writ/client"
 	"github.com/writ-run/writ/config"
 	"github.com/writ-run/writ/engine"
 	"github.com/writ-run/writ/store/sqlite"
@@ -50,19 +51,22 @@ func (a *app) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l, err := api.Listen(e.Config().File.Listen.Address, e.Config().StatePath)
+	l, err := api.Listen(e.Config().File.Listen, e.Config().StatePath)
 	if err != nil {
 		return errors.Join(err, e.Close())
 	}
-	if err := banner(ctx, e, l.Agents.Addr().String()); err != nil {
+	if err := banner(ctx, e, l.URL()); err != nil {
 		return errors.Join(err, e.Close())
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go reloadOnSignal(ctx, e, log)
 	return errors.Join(api.Serve(ctx, e, l, log), e.Close())
 }
 
 // banner says what runs, what it does not protect, and what to do next.
-func banner(ctx context.Context, e *engine.Engine, addr string) error {
-	fmt.Printf("writ %s serves agents on http://%s\n", engine.Version(), addr)
+func banner(ctx context.Context, e *engine.Engine, url string) error {
+	fmt.Printf("writ %s serves agents on %s\n", engine.Version(), url)
 	fmt.Printf("  configuration %s\n  state         %s\n  mode          %s\n", e.Config().Path, e.Config().StatePath, api.Mode)
 	for _, w := range e.Config().Warnings {
 		fmt.Printf("  warning       %s\n", w)
@@ -101,8 +105,8 @@ func (a *app) endDaemon(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = api.Dial(config.StateOf(path)).Shutdown(ctx)
-	if api.IsDown(err) {
+	err = client.Dial(config.StateOf(path)).Shutdown(ctx)
+	if client.IsDown(err) {
 		return errors.New("no daemon runs")
 	}
 	if err == nil {

@@ -8,12 +8,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/writ-run/writ/need"
 )
 
 // An agent's shell, at the widest level there is, cannot read, write or reach
 // writ's store, keys, configuration or sockets, nor approve anything.
 func TestStateIsOutOfReach(t *testing.T) {
-	need(t, "python3")
+	need.Programs(t, "python3")
 	w := newWorld(t, "level: elevated\nautonomy: full\noverrides: {requires_approval: [\"code:delete\"]}\n", "").init()
 	w.call("delete_file", map[string]any{"path": "x"})
 	id := w.pending()

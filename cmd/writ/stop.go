@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/writ-run/writ/api"
+	"github.com/writ-run/writ/client"
 )
 
 func (a *app) stopCommand() *cobra.Command {
@@ -30,12 +30,12 @@ what it runs is killed. A stop survives restarts; only a person lifts it, with
 			if !all {
 				agent = args[0]
 			}
-			client, err := a.connect(cmd.Context())
+			daemon, err := a.connect(cmd.Context())
 			if err != nil {
 				return err
 			}
 			if !lift {
-				err := client.Stop(cmd.Context(), api.StopRequest{Agent: agent, Reason: reason})
+				err := daemon.Stop(cmd.Context(), client.StopRequest{Agent: agent, Reason: reason})
 				if err == nil {
 					fmt.Println("stopped", stoppedName(agent))
 				}
@@ -45,7 +45,7 @@ what it runs is killed. A stop survives restarts; only a person lifts it, with
 			if err != nil {
 				return err
 			}
-			if err := client.Lift(cmd.Context(), agent, by); err != nil {
+			if err := daemon.Lift(cmd.Context(), agent, by); err != nil {
 				return err
 			}
 			fmt.Println("lifted the stop of", stoppedName(agent))

@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/writ-run/writ/engine"
+	"github.com/writ-run/writ/client"
 	"github.com/writ-run/writ/person"
 )
 
@@ -68,9 +68,9 @@ type passphraseSource struct {
 	lines *bufio.Reader
 }
 
-func (p *passphraseSource) credentials(ctx context.Context) (engine.Credentials, error) {
+func (p *passphraseSource) credentials(ctx context.Context) (client.Credentials, error) {
 	pass, err := p.read(ctx, "Passphrase: ")
-	return engine.Credentials{Name: p.name, Passphrase: pass}, err
+	return client.Credentials{Name: p.name, Passphrase: pass}, err
 }
 
 // chosen reads a new passphrase, twice on a terminal.

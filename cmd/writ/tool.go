@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -9,21 +10,21 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/writ-run/writ/api"
+	"github.com/writ-run/writ/client"
 )
 
 func (a *app) toolCommand() *cobra.Command {
-	return noun("tool", "The tools there are", a.toolList(), a.toolShow())
+	return noun("tool", "The tools there are", a.toolList(), a.toolShow(), a.toolDiff(), a.toolAccept())
 }
 
 // viewClient sees all tools, or with $WRIT_TOKEN those the agent may use.
-func (a *app) viewClient(cmd *cobra.Command, asAgent bool) (*api.Client, error) {
-	client, err := a.connect(cmd.Context())
+func (a *app) viewClient(cmd *cobra.Command, asAgent bool) (*client.Client, error) {
+	daemon, err := a.connect(cmd.Context())
 	if err != nil || !asAgent {
-		return client, err
+		return daemon, err
 	}
-	client.Token, err = agentToken("")
-	return client, err
+	daemon.Token, err = agentToken("")
+	return daemon, err
 }
 
 func (a *app) toolList() *cobra.Command {
@@ -31,11 +32,11 @@ func (a *app) toolList() *cobra.Command {
 	c := &cobra.Command{
 		Use: "list", Short: "List tools", Args: exactly(0, "no arguments"), Example: "  writ tool list\n  writ tool list --mine     those the agent of $WRIT_TOKEN may use",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			client, err := a.viewClient(cmd, mine)
+			daemon, err := a.viewClient(cmd, mine)
 			if err != nil {
 				return err
 			}
-			tools, err := client.Tools(cmd.Context())
+			tools, err := daemon.Tools().All(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -43,9 +44,9 @@ func (a *app) toolList() *cobra.Command {
 				return a.print(tools)
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-			fmt.Fprintln(w, "NAME\tCATEGORY\tACTION\tRISK\tWHAT")
+			fmt.Fprintln(w, "NAME\tCATEGORY\tACTION\tRISK\tSTATE\tWHAT")
 			for _, t := range tools {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", t.Name, t.Category, t.Action, t.Policy.Risk, t.Title)
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", t.Name, t.Category, t.Action, t.Policy.Risk, cmp.Or(t.State, "-"), oneLine(cmp.Or(t.Title, t.Description)))
 			}
 			return w.Flush()
 		},
@@ -59,11 +60,11 @@ func (a *app) toolShow() *cobra.Command {
 		ValidArgsFunction: a.offer(toolNames),
 		Use:               "show NAME", Short: "Show a tool's definition", Args: exactly(1, "a tool's name; 'writ tool list' shows them"), Example: "  writ tool show shell_command",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			client, err := a.viewClient(cmd, false)
+			daemon, err := a.viewClient(cmd, false)
 			if err != nil {
 				return err
 			}
-			t, err := client.Tool(cmd.Context(), args[0])
+			t, err := daemon.Tool(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -76,7 +77,7 @@ func (a *app) toolShow() *cobra.Command {
 	}
 }
 
-func showTool(t api.ToolView) {
+func showTool(t client.Tool) {
 	fmt.Printf("%s: %s\n\n%s\n\n  category  %s\n  action    %s\n  risk      %s\n  digest    %s\n\nparameters\n", t.Name, t.Title, t.Description, t.Category, t.Action, t.Policy.Risk, t.Digest)
 	var pretty bytes.Buffer
 	if json.Indent(&pretty, t.Schema, "  ", "  ") != nil {

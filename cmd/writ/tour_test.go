@@ -168,7 +168,7 @@ func TestChangedConfigurationIsSaid(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 	w.edit("level: standard", "level: restricted")
-	if o := w.run("", "agent", "list"); o.code != 0 || !strings.Contains(o.err, "changed since the daemon started") {
+	if o := w.run("", "agent", "list"); o.code != 0 || !strings.Contains(o.err, "changed since the daemon read it") {
 		t.Errorf("%+v", o)
 	}
 }

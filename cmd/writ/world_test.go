@@ -273,17 +273,3 @@ func (w *world) serve() (addr string, kill func()) {
 	go io.Copy(io.Discard, out)
 	return addr, kill
 }
-
-// need skips a test whose component is not there; WRIT_NEED=all makes that a failure.
-func need(t testing.TB, names ...string) {
-	t.Helper()
-	for _, n := range names {
-		if _, err := exec.LookPath(n); err == nil {
-			continue
-		}
-		if os.Getenv("WRIT_NEED") == "all" {
-			t.Fatalf("%s is not installed", n)
-		}
-		t.Skipf("%s is not installed", n)
-	}
-}

@@ -76,17 +76,29 @@ func checkRoots(c writ.Confinement) error {
 	return nil
 }
 
-// workDir is where the command starts: the spec's directory, else the call's,
-// else the first writable directory, else the private home.
+// workDir is where the command starts: the spec's directory, which has to lie in
+// the workspace; else the call's, where it lies there; else the first directory the
+// call may use; else, for one that uses no files, the private home.
 func (d *Driver) workDir(c writ.Confinement, call, spec string) (string, error) {
+	// The workspace is what the call may write; a call that writes nothing starts
+	// in what it may read.
+	roots := c.Write
+	if len(roots) == 0 {
+		roots = c.Read
+	}
+	inside := func(p string) bool {
+		return slices.ContainsFunc(roots, func(root string) bool { return within(p, root) })
+	}
 	dir := spec
 	if dir == "" {
-		dir = call
-	}
-	if dir == "" && len(c.Write) > 0 {
-		dir = c.Write[0]
-		if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-			dir = filepath.Dir(dir)
+		if real, err := filepath.EvalSymlinks(call); call != "" && (err != nil || inside(real) || d.opts.UnsafeAnyDir && len(roots) > 0) {
+			dir = call
+		} else if len(roots) > 0 {
+			dir = roots[0]
+			if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+				dir = filepath.Dir(dir)
+			}
+			roots = append(slices.Clip(roots), dir)
 		}
 	}
 	if dir == "" {
@@ -96,14 +108,7 @@ func (d *Driver) workDir(c writ.Confinement, call, spec string) (string, error) 
 	if err != nil || !filepath.IsAbs(dir) {
 		return "", writ.Fail(writ.Invalid, "the working directory "+dir+" cannot be used; name an existing one by its absolute path", err)
 	}
-	// The workspace is what the call may write; a call that writes nothing starts
-	// in what it may read.
-	roots := c.Write
-	if len(roots) == 0 {
-		roots = c.Read
-	}
-	inside := slices.ContainsFunc(roots, func(root string) bool { return within(real, root) })
-	if !inside && !d.opts.UnsafeAnyDir {
+	if !inside(real) && !d.opts.UnsafeAnyDir {
 		return "", writ.Fail(writ.Denied, "denied: the working directory "+dir+" is outside the workspace; start inside it", nil)
 	}
 	return real, nil

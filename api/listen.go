@@ -1,0 +1,79 @@
+package api
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+
+	"github.com/writ-run/writ/client"
+	"github.com/writ-run/writ/config"
+)
+
+// Listeners are where a server listens.
+type Listeners struct {
+	Agents   net.Listener // loopback TCP, or any address with TLS
+	Operator net.Listener // Unix socket
+	TLS      *tls.Config  // of Agents; nil: in the clear
+}
+
+// URL is where agents come in.
+func (l Listeners) URL() string {
+	if l.TLS != nil {
+		return "https://" + l.Agents.Addr().String()
+	}
+	return "http://" + l.Agents.Addr().String()
+}
+
+// Listen opens both. Without a certificate it takes loopback only, whatever the
+// configuration said: a token must not cross a network in the clear.
+func Listen(at config.Listen, state string) (Listeners, error) {
+	var l Listeners
+	var err error
+	if l.TLS, err = secure(at); err != nil {
+		return Listeners{}, err
+	}
+	if a, err := netip.ParseAddrPort(at.Address); l.TLS == nil && (err != nil || !a.Addr().IsLoopback()) {
+		return Listeners{}, fmt.Errorf("listen on %s: without a certificate only 127.0.0.1 or [::1] can be listened on; set listen.certificate and listen.key", at.Address)
+	}
+	if l.Agents, err = net.Listen("tcp", at.Address); err != nil {
+		return Listeners{}, fmt.Errorf("listen on %s: %w; set 'listen' in the configuration to a free port", at.Address, err)
+	}
+	if l.Operator, err = listenSocket(client.SocketPath(state)); err != nil {
+		return Listeners{}, errors.Join(err, l.Agents.Close())
+	}
+	return l, nil
+}
+
+// secure is the TLS of a configured certificate, or nil where there is none.
+func secure(at config.Listen) (*tls.Config, error) {
+	if at.Certificate == "" && at.Key == "" {
+		return nil, nil
+	}
+	pair, err := tls.LoadX509KeyPair(at.Certificate, at.Key)
+	if err != nil {
+		return nil, fmt.Errorf("load listen.certificate and listen.key: %w; give both as PEM files that belong together", err)
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, NextProtos: []string{"h2", "http/1.1"}}, nil
+}
+
+func listenSocket(path string) (net.Listener, error) {
+	if len(path) > 100 {
+		return nil, fmt.Errorf("the socket's path %s is too long for the system; choose a shorter store.path", path)
+	}
+	// The store's lock is held, so a socket that is there belongs to nobody.
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("listen on the operator socket: %w", err)
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		l.Close()
+		return nil, err
+	}
+	return ownUserOnly{l}, nil
+}

@@ -1,0 +1,239 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/writ-run/writ"
+)
+
+// malformed is a request that no door takes, and exactly what it says about it.
+type malformed struct {
+	door   door
+	token  string
+	method string
+	target string
+	header []string
+	body   string
+
+	status int
+	kind   writ.Kind
+	detail string
+}
+
+const (
+	noToken    = "send the agent's token as Authorization: Bearer …; with the CLI, set WRIT_TOKEN"
+	badToken   = "the token is unknown or revoked; 'writ agent token NAME' makes one"
+	badType    = "send the body as Content-Type: application/json"
+	badCursor  = "the cursor is not one that this list gave; leave it out to begin again"
+	badPass    = "wrong name or passphrase"
+	noPath     = "there is nothing at this path; GET /v1/openapi.json lists what there is"
+	getBody    = "a GET has no body; leave it out"
+	limitRange = "limit is a whole number from 1 to 1000"
+	waitRange  = "wait is a whole number from 0 to 300"
+	afterRange = "after is a whole number from 0 to 9007199254740992"
+	pages      = "this path takes limit, cursor"
+)
+
+func rows() []malformed {
+	const coder, op, no = "coder", "", ""
+	const A, O = agentDoor, operatorDoor
+	const bad, find, auth = writ.Invalid, writ.NotFound, writ.Unauthenticated
+	plain := []string{"Content-Type: text/plain"}
+	auths := func(v string) []string { return []string{"Authorization: " + v} }
+	deep := strings.Repeat(`{"a":`, 70) + "1" + strings.Repeat("}", 70)
+	calls := func(body, detail string) malformed {
+		return malformed{A, coder, "POST", "/v1/calls", nil, body, 400, bad, detail}
+	}
+	query := func(target, detail string) malformed {
+		return malformed{A, coder, "GET", target, nil, "", 400, bad, detail}
+	}
+	return []malformed{
+		// Who.
+		{A, no, "GET", "/v1/tools", nil, "", 401, auth, noToken},
+		{A, no, "GET", "/v1/tools", auths("Bearer"), "", 401, auth, noToken},
+		{A, no, "GET", "/v1/tools", auths("Bearer "), "", 401, auth, noToken},
+		{A, no, "GET", "/v1/tools", auths("Basic Y29kZXI6eA=="), "", 401, auth, noToken},
+		{A, no, "GET", "/v1/tools", auths("coder"), "", 401, auth, noToken},
+		{A, "writ_nonsense", "GET", "/v1/tools", nil, "", 401, auth, badToken},
+		{A, "coder ", "GET", "/v1/tools", nil, "", 401, auth, badToken},
+		{O, "writ_nonsense", "GET", "/v1/tools", nil, "", 401, auth, badToken},
+		{O, op, "POST", "/v1/calls", nil, `{"tool":"stat"}`, 401, auth, noToken},
+		{O, op, "POST", "/v1/sessions", nil, `{}`, 401, auth, noToken},
+		{O, op, "POST", "/v1/delegations", nil, `{"name":"x","lasts_seconds":1}`, 401, auth, noToken},
+		// How the body is sent.
+		{A, coder, "POST", "/v1/calls", plain, `{"tool":"stat"}`, 400, bad, badType},
+		{A, coder, "POST", "/v1/calls", []string{"Content-Type: "}, `{"tool":"stat"}`, 400, bad, badType},
+		{A, coder, "POST", "/v1/calls", []string{"Content-Type: application/jsonp"}, `{"tool":"stat"}`, 400, bad, badType},
+		{A, coder, "POST", "/v1/calls", []string{"Content-Type: application/x-www-form-urlencoded"}, "tool=stat", 400, bad, badType},
+		{A, coder, "POST", "/v1/calls", []string{"Content-Type: multipart/form-data; boundary=x"}, "--x--", 400, bad, badType},
+		{A, coder, "POST", "/v1/calls", []string{"Content-Type: application/json; ;"}, "{}", 400, bad, badType},
+		{A, coder, "POST", "/v1/calls", nil, "", 400, bad, badType},
+		{A, coder, "POST", "/v1/sessions/x/end", plain, "x", 400, bad, badType},
+		{A, coder, "GET", "/v1/tools", nil, "{}", 400, bad, getBody},
+		{O, op, "GET", "/v1/approvals/ap_x", nil, `{"approve":true}`, 400, bad, getBody},
+		{O, op, "DELETE", "/v1/tokens/x", nil, `{"by":1}`, 400, bad, `JSON: unknown field "by" at byte 1 (pointer "/by"); remove it or spell it exactly as documented`},
+		{O, op, "POST", "/v1/shutdown", nil, `{"now":true}`, 400, bad, `JSON: unknown field "now" at byte 1 (pointer "/now"); remove it or spell it exactly as documented`},
+		{O, op, "POST", "/v1/shutdown", nil, `[]`, 400, bad, `JSON: the value is not an object at byte 0; send an object`},
+		// Strict JSON.
+		calls(`{`, `JSON: end of input where a key should be at byte 1; send strict JSON`),
+		calls(`null`, `JSON: the value is not an object at byte 0; send an object`),
+		calls(`[]`, `JSON: the value is not an object at byte 0; send an object`),
+		calls(`"stat"`, `JSON: the value is not an object at byte 0; send an object`),
+		calls(`{"tool":"stat"} {"tool":"stat"}`, `JSON: data after the value at byte 16; send exactly one value`),
+		calls(`{"tool":"stat",}`, ``),
+		calls(`{'tool':'stat'}`, ``),
+		calls(`{"tool":"stat"/**/}`, ``),
+		calls("\ufeff"+`{"tool":"stat"}`, `JSON: byte order mark at byte 0; send UTF-8 without one`),
+		calls(`{"tool":"stat","tool":"delete_file"}`, ``),
+		calls(`{"tool":"stat","args":{"path":".","path":"/etc"}}`, ``),
+		calls(`{"tool":"stat","args":{"path":".","p\u0061th":"/etc"}}`, ``),
+		calls(`{"Tool":"stat"}`, `JSON: unknown field "Tool" at byte 1 (pointer "/Tool"); remove it or spell it exactly as documented`),
+		calls(`{"TOOL":"stat","tool":"stat"}`, `JSON: unknown field "TOOL" at byte 1 (pointer "/TOOL"); remove it or spell it exactly as documented`),
+		calls(`{"tool":"stat","args":{"n":NaN}}`, ``),
+		calls(`{"tool":"stat","args":{"n":Infinity}}`, ``),
+		calls(`{"tool":"stat","args":{"n":01}}`, ``),
+		calls(`{"tool":"stat","args":{"n":1e999}}`, ``),
+		calls(`{"tool":"stat","args":{"n":9007199254740993}}`, ``),
+		calls(`{"tool":"stat","args":{"path":"\ud800"}}`, ``),
+		calls(`{"tool":"stat","args":{"path":"`+"\xff\xfe"+`"}}`, ``),
+		calls(`{"tool":"stat","args":{"path":"`+"\x00"+`"}}`, ``),
+		calls(`{"tool":"stat","args":`+deep+`}`, ``),
+		calls(`{"tool":"wait","args":[`+strings.Repeat("0,", 1<<18)+`0]}`, ``),
+		// What the body says.
+		calls(`{}`, `JSON: field "tool" is missing; send it`),
+		calls(`{"tool":null}`, `JSON: field "tool" is missing; send it`),
+		calls(`{"tool":7}`, ``),
+		calls(`{"tool":["stat"]}`, ``),
+		calls(`{"tool":"stat","agent":"other"}`, `JSON: unknown field "agent" at byte 15 (pointer "/agent"); remove it or spell it exactly as documented`),
+		calls(`{"tool":"stat","agent_id":"other"}`, `JSON: unknown field "agent_id" at byte 15 (pointer "/agent_id"); remove it or spell it exactly as documented`),
+		calls(`{"tool":"stat","approval":"ap_x"}`, `JSON: unknown field "approval" at byte 15 (pointer "/approval"); remove it or spell it exactly as documented`),
+		calls(`{"tool":"stat","args":"{}"}`, ``),
+		calls(`{"tool":"stat","args":null}`, ``),
+		calls(`{"tool":"stat","args":[]}`, ``),
+		calls(`{"tool":"stat","args":{"agent_id":"other","path":"."}}`, ``),
+		calls(`{"tool":"stat","args":{}}`, ``),
+		calls(`{"tool":"stat","args":{"path":7}}`, ``),
+		calls(`{"tool":"wait","args":{"n":"x"}}`, ``),
+		calls(`{"tool":"wait","args":{"n":1.5}}`, ``),
+		calls(`{"tool":"stat","task":"a\nb"}`, `task: use at most 128 printable ASCII characters`),
+		calls(`{"tool":"stat","task":"`+strings.Repeat("x", 129)+`"}`, `task: use at most 128 printable ASCII characters`),
+		{A, coder, "POST", "/v1/calls", nil, `{"tool":""}`, 404, find, `there is no tool ""`},
+		{A, coder, "POST", "/v1/calls", nil, `{"tool":"stats"}`, 404, find, ``},
+		{A, coder, "POST", "/v1/calls", nil, `{"tool":"stat","session":"ses_x"}`, 404, find, `there is no such open session of this token; open one with: writ session start`},
+		{A, coder, "POST", "/v1/calls", nil, `{"tool":"stat","task":"task_x"}`, 404, find, `there is no such open task in this session; open one with: writ task start NAME`},
+		// Queries.
+		query("/v1/tools?x=1", `unknown query parameter "x"; `+pages),
+		query("/v1/tools?Limit=1", `unknown query parameter "Limit"; `+pages),
+		query("/v1/tools?limit=1&limit=2", `limit is given twice in the query; give it once`),
+		query("/v1/tools?limit=0", limitRange),
+		query("/v1/tools?limit=1001", limitRange),
+		query("/v1/tools?limit=-1", limitRange),
+		query("/v1/tools?limit=1e2", limitRange),
+		query("/v1/tools?limit=%201", limitRange),
+		query("/v1/tools?limit=01", limitRange),
+		query("/v1/tools?limit=", limitRange),
+		query("/v1/tools?limit=99999999999999999999", limitRange),
+		query("/v1/tools?cursor=", badCursor),
+		query("/v1/tools?cursor=%3D", badCursor),
+		query("/v1/tools?cursor=WyJ0b29scyJd", badCursor),               // ["tools"]
+		query("/v1/tools?cursor=WyJhZ2VudHMiLCJ4Il0", badCursor),        // ["agents","x"]
+		query("/v1/tools?cursor=WyJ0b29scyIsIngiXQ==", badCursor),       // padded
+		query("/v1/tools?cursor=IFsidG9vbHMiLCJ4Il0", badCursor),        // with a space
+		query("/v1/sessions?cursor=WyJ0YXNrcyIsIngiLCJ5Il0", badCursor), // of tasks
+		query("/v1/tools?cursor="+strings.Repeat("A", 5000), badCursor),
+		query("/v1/tools/stat?limit=1", `unknown query parameter "limit"; this path takes none`),
+		query("/v1/health?x", `unknown query parameter "x"; this path takes none`),
+		query("/v1/tools?a;b", `the query does not read; escape it as a URL demands`),
+		query("/v1/tools?limit=%zz", `the query does not read; escape it as a URL demands`),
+		query("/v1/tools?access_token=x", `unknown query parameter "access_token"; `+pages),
+		query("/v1/approvals?state=Pending", `state: "Pending" is none of pending, approved, rejected, expired, void, used`),
+		query("/v1/approvals?state=", `state: "" is none of pending, approved, rejected, expired, void, used`),
+		query("/v1/events?after=-1", afterRange),
+		query("/v1/events?after=x", afterRange),
+		{A, coder, "GET", "/v1/events", []string{"Last-Event-ID: x"}, "", 400, bad, "Last-Event-ID is the id of an event of this stream: a whole number"},
+		{A, coder, "POST", "/v1/calls?wait=x", nil, `{"tool":"stat"}`, 400, bad, waitRange},
+		{A, coder, "POST", "/v1/calls?wait=301", nil, `{"tool":"stat"}`, 400, bad, waitRange},
+		{A, coder, "POST", "/v1/calls?wait=-1", nil, `{"tool":"stat"}`, 400, bad, waitRange},
+		{A, coder, "POST", "/v1/calls?wait=1.5", nil, `{"tool":"stat"}`, 400, bad, waitRange},
+		{A, coder, "POST", "/v1/calls?patience=1", nil, `{"tool":"stat"}`, 400, bad, `unknown query parameter "patience"; this path takes wait`},
+		{O, op, "GET", "/v1/ledger?after=1&cursor=WyJsZWRnZXIiLCJiYWNrIiwiMyJd", nil, "", 400, bad, "after and cursor are both given; the cursor holds the place, leave after out"},
+		{O, op, "GET", "/v1/ledger?cursor=WyJsZWRnZXIiLCJ1cCIsIjMiXQ", nil, "", 400, bad, badCursor},
+		{O, op, "GET", "/v1/ledger?cursor=WyJsZWRnZXIiLCJiYWNrIiwieCJd", nil, "", 400, bad, badCursor},
+		{O, op, "GET", "/v1/ledger/verify?head=abc", nil, "", 400, bad, "head: a digest has 64 hexadecimal digits, not 3"},
+		// Batches, sessions, tasks, delegations.
+		{A, coder, "POST", "/v1/batches", nil, `{}`, 400, bad, `JSON: field "calls" is missing; send it`},
+		{A, coder, "POST", "/v1/batches", nil, `{"calls":[]}`, 400, bad, "a batch has at least one call"},
+		{A, coder, "POST", "/v1/batches", nil, `{"calls":[` + strings.Repeat(`{"tool":"x"},`, 128) + `{"tool":"x"}]}`, 413, writ.TooLarge, "a batch has at most 128 calls, not 129; send several"},
+		{A, coder, "POST", "/v1/batches", nil, `{"calls":[{"tool":"x"}],"order":"random"}`, 400, bad, `order: "random" is none of in_order, concurrent`},
+		{A, coder, "POST", "/v1/batches", nil, `{"calls":[{"tool":"x"}],"max_concurrency":-1}`, 400, bad, "max_concurrency is at least 1; leave it out for no bound"},
+		{A, coder, "POST", "/v1/batches", nil, `{"calls":[{"tool":"x","session":"y"}]}`, 400, bad, `JSON: unknown field "session" at byte 22 (pointer "/calls/0/session"); remove it or spell it exactly as documented`},
+		{A, coder, "POST", "/v1/sessions", nil, `{"name":"` + strings.Repeat("x", 129) + `"}`, 400, bad, "name: use at most 128 printable ASCII characters"},
+		{A, coder, "POST", "/v1/sessions", nil, `{"id":"ses_mine"}`, 400, bad, `JSON: unknown field "id" at byte 1 (pointer "/id"); remove it or spell it exactly as documented`},
+		{A, coder, "GET", "/v1/sessions/ses_x", nil, "", 404, find, `there is no session "ses_x"; 'writ session list' shows them`},
+		{A, coder, "POST", "/v1/sessions/ses_x/end", nil, "", 404, find, `there is no open session "ses_x"; 'writ session list' shows them`},
+		{A, coder, "POST", "/v1/tasks", nil, `{"name":""}`, 400, bad, "a task has a name that does not begin with task_; give one"},
+		{A, coder, "POST", "/v1/tasks", nil, `{"name":"task_x"}`, 400, bad, "a task has a name that does not begin with task_; give one"},
+		{A, coder, "GET", "/v1/tasks/task_x", nil, "", 404, find, `there is no task "task_x"; 'writ task list' shows them`},
+		{A, coder, "POST", "/v1/tasks/task_x/end", nil, "", 404, find, `there is no open task "task_x"; 'writ task list' shows them`},
+		{O, op, "POST", "/v1/tasks/task_x/rating", nil, `{"rating":11,"by":` + by + `}`, 400, bad, "a rating is a whole number from 0 to 10"},
+		{O, op, "POST", "/v1/tasks/task_x/rating", nil, `{"by":` + by + `}`, 400, bad, `JSON: field "rating" is missing; send it`},
+		{O, op, "POST", "/v1/tasks/task_x/rating", nil, `{"rating":1,"by":` + by + `}`, 404, find, `there is no task "task_x"; 'writ task list' shows them`},
+		{A, coder, "POST", "/v1/delegations", nil, `{"name":"a/b","lasts_seconds":5}`, 400, bad, "name: use letters, digits, _ . and -, at most 32, beginning with a letter or digit"},
+		{A, coder, "POST", "/v1/delegations", nil, `{"name":"a","lasts_seconds":0}`, 400, bad, "lasts: a delegation lasts from 1s to 24h0m0s"},
+		{A, coder, "POST", "/v1/delegations", nil, `{"name":"a","lasts_seconds":-5}`, 400, bad, "lasts: a delegation lasts from 1s to 24h0m0s"},
+		{A, coder, "POST", "/v1/delegations", nil, `{"name":"a","lasts_seconds":9007199254740991}`, 400, bad, "lasts: a delegation lasts from 1s to 24h0m0s"},
+		{A, coder, "POST", "/v1/delegations", nil, `{"name":"a","lasts_seconds":5,"request":{"level":"root"}}`, 400, bad, ``},
+		{A, coder, "POST", "/v1/delegations", nil, `{"name":"a","lasts_seconds":5,"request":{"levle":"standard"}}`, 400, bad, ``},
+		{A, coder, "POST", "/v1/delegations", nil, `{"name":"a","lasts_seconds":5,"request":{"directory":"../.."}}`, 400, bad, ``},
+		{A, coder, "POST", "/v1/delegations/coder/end", nil, "", 404, find, `there is no delegated agent "coder"; 'writ agent tree' shows them`},
+		{A, coder, "GET", "/v1/agents/other", nil, "", 404, find, `there is no agent "other"; 'writ agent list' shows them`},
+		{A, coder, "GET", "/v1/tools/STAT", nil, "", 404, find, ``},
+		{A, coder, "GET", "/v1/approvals/ap_x", nil, "", 404, find, `there is no request "ap_x"; 'writ approval list' shows those that wait`},
+		// The operator's.
+		{O, op, "POST", "/v1/approvals/ap_x/decision", nil, `{"digest":"x","by":` + by + `}`, 400, bad, `JSON: field "approve" is missing; send it`},
+		{O, op, "POST", "/v1/approvals/ap_x/decision", nil, `{"digest":"x","approve":"true","by":` + by + `}`, 400, bad, ``},
+		{O, op, "POST", "/v1/approvals/ap_x/decision", nil, `{"digest":"x","approve":1,"by":` + by + `}`, 400, bad, ``},
+		{O, op, "POST", "/v1/approvals/ap_x/decision", nil, `{"digest":"x","approve":true,"by":"alice"}`, 400, bad, ``},
+		{O, op, "POST", "/v1/approvals/ap_x/decision", nil, `{"digest":"x","approve":true,"by":` + by + `}`, 404, find, `there is no request "ap_x"; 'writ approval list' shows those that wait`},
+		{O, op, "POST", "/v1/agents/nobody/tokens", nil, `{"by":` + by + `}`, 404, find, `there is no agent "nobody"; agents are in the configuration`},
+		{O, op, "POST", "/v1/agents/coder/tokens", nil, `{}`, 400, bad, `JSON: field "by" is missing; send it`},
+		{O, op, "DELETE", "/v1/tokens/tok_x", nil, "", 404, find, `there is no good token "tok_x"; 'writ agent show' lists them`},
+		{O, op, "POST", "/v1/stops", nil, `{"reason":"x"}`, 400, bad, `JSON: field "agent" is missing; send it`},
+		{O, op, "POST", "/v1/stops", nil, `{"agent":"nobody"}`, 404, find, `there is no agent "nobody"; agents are in the configuration`},
+		{O, op, "POST", "/v1/stops/coder/lift", nil, `{"by":` + by + `}`, 404, find, `there is no stop of "coder" by that name; stops are lifted as they were set, by agent or with --all`},
+		{O, op, "POST", "/v1/people", nil, `{"by":{"name":"bob","passphrase":"another long one"}}`, 409, writ.Conflict, "the first person is there already"},
+		{O, op, "POST", "/v1/explain", nil, `{"agent":"nobody","tool":"stat"}`, 404, find, `there is no agent "nobody"; agents are in the configuration`},
+		{O, op, "GET", "/v1/ledger/calls/call_x", nil, "", 404, find, "the ledger has nothing about such a call; 'writ ledger tail' shows ids"},
+		{O, op, "GET", "/v1/tools/stat/diff", nil, "", 404, find, "tool stat is part of the program; only definitions from files are accepted"},
+		{O, op, "POST", "/v1/tools/count_words/accept", nil, `{"digest":"x","by":` + by + `}`, 409, writ.Changed, "the definition of count_words is not the one that was shown; look again with: writ tool diff count_words"},
+		{O, op, "POST", "/v1/stops/coder/lift", nil, `{"by":{"passphrase":"nonsense nonsense"}}`, 401, auth, badPass},
+	}
+}
+
+func TestMalformed(t *testing.T) {
+	w := newWorld(t)
+	all := rows()
+	if len(all) < 90 {
+		t.Errorf("%d rows", len(all))
+	}
+	for i, r := range all {
+		w.t = t
+		a := ask{r.door, r.token, r.method, r.target, r.header, r.body}
+		got := w.ask(a)
+		if got.status != r.status || got.problem.Kind != r.kind || got.problem.Detail != r.detail {
+			t.Errorf("row %d: %s %s %.90q\n got %d %s %q\nwant %d %s %q", i, r.method, r.target, r.body, got.status, got.problem.Kind, got.problem.Detail, r.status, r.kind, r.detail)
+		}
+	}
+	// Control: the same door takes what is well formed.
+	for _, r := range []malformed{
+		{agentDoor, "coder", "POST", "/v1/calls?wait=300", []string{"Content-Type: application/json; charset=utf-8"}, ` {"args" : {"path":"."}, "tool":"stat"} `, 0, "", ""},
+		{agentDoor, "coder", "GET", "/v1/tools?limit=1000", []string{"Authorization: bearer " + w.tokens["coder"]}, "", 0, "", ""},
+	} {
+		if got := w.ask(ask{r.door, r.token, r.method, r.target, r.header, r.body}); got.status != http.StatusOK {
+			t.Error(fmt.Sprint("control: ", got.status, got.body))
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package api
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/client"
+)
+
+var (
+	waits = []param{{name: "wait", about: "seconds to wait for a person, where one is asked; 0 when left out", number: true, most: int64(maxWait / time.Second)}}
+	state = param{name: "state", about: "only those in this state", among: approvalStates}
+	after = param{name: "after", about: "a sequence number: entries after it, the oldest first", number: true, most: maxSeq}
+	head  = param{name: "head", about: "a hash that the ledger must contain"}
+)
+
+// callRefusals are how the gate can refuse a call.
+var callRefusals = []writ.Kind{
+	writ.Pending, writ.NotFound, writ.Denied, writ.Rejected, writ.Expired, writ.Stopped, writ.Changed, writ.Conflict, writ.SandboxUnavailable, writ.Unknown,
+}
+
+// routes is the table: everything there is at either door.
+func routes() []route {
+	const get, post, del = "GET", "POST", "DELETE"
+	return []route{
+		{method: get, path: "/v1/health", doors: bothDoors, who: anyone, id: "health", summary: "Ask whether the daemon answers", reply: client.Health{}, run: health},
+		{method: get, path: "/v1/openapi.json", doors: bothDoors, who: local, id: "openapi", summary: "This document", reply: json.RawMessage{}, run: openAPI},
+
+		{method: post, path: "/v1/calls", doors: bothDoors, who: agents, id: "call", summary: "Call a tool", query: waits,
+			body: client.CallRequest{}, reply: client.CallReply{}, refuses: callRefusals, run: makeCall},
+		{method: post, path: "/v1/batches", doors: bothDoors, who: agents, id: "batch", summary: "Call several tools; results keep the order of the calls", query: waits,
+			body: client.BatchRequest{}, reply: client.BatchReply{}, run: makeBatch},
+
+		{method: post, path: "/v1/sessions", doors: bothDoors, who: agents, id: "openSession", summary: "Open a session of this token",
+			body: client.SessionRequest{}, reply: client.Session{}, refuses: []writ.Kind{writ.Conflict}, run: openSession},
+		{method: get, path: "/v1/sessions", doors: bothDoors, who: either, id: "listSessions", summary: "List this token's sessions, newest first; for the operator: all",
+			query: paged(), reply: client.Page[client.Session]{}, run: listSessions},
+		{method: get, path: "/v1/sessions/{id}", doors: bothDoors, who: either, id: "showSession", summary: "Show a session", reply: client.Session{}, run: showSession},
+		{method: post, path: "/v1/sessions/{id}/end", doors: bothDoors, who: either, id: "endSession", summary: "End a session, its tasks and all they own",
+			reply: client.Status{}, refuses: []writ.Kind{writ.Conflict}, run: endSession},
+
+		{method: post, path: "/v1/tasks", doors: bothDoors, who: agents, id: "startTask", summary: "Open a task, or find the open one of that name",
+			body: client.TaskRequest{}, reply: client.Task{}, refuses: []writ.Kind{writ.NotFound, writ.Conflict}, run: startTask},
+		{method: get, path: "/v1/tasks", doors: bothDoors, who: either, id: "listTasks", summary: "List the tasks of this token's sessions, newest first; for the operator: all",
+			query: paged(), reply: client.Page[client.Task]{}, run: listTasks},
+		{method: get, path: "/v1/tasks/{id}", doors: bothDoors, who: either, id: "showTask", summary: "Show a task", reply: client.Task{}, run: showTask},
+		{method: post, path: "/v1/tasks/{id}/end", doors: bothDoors, who: either, id: "endTask", summary: "End a task and all it owns", reply: client.Status{}, run: endTask},
+		{method: post, path: "/v1/tasks/{id}/rating", doors: operatorDoor, who: operator, id: "rateTask", summary: "Say what a person thinks of a task",
+			body: client.RatingRequest{}, reply: client.Status{}, run: rateTask},
+
+		{method: get, path: "/v1/tools", doors: bothDoors, who: either, id: "listTools", summary: "List the tools this agent may use; for the operator: all, with their state",
+			query: paged(), reply: client.Page[client.Tool]{}, run: listTools},
+		{method: get, path: "/v1/tools/{name}", doors: bothDoors, who: either, id: "showTool", summary: "Show a tool's definition", reply: client.Tool{}, run: showTool},
+		{method: get, path: "/v1/tools/{name}/diff", doors: operatorDoor, who: operator, id: "diffTool", summary: "Show what changed in a definition since a person accepted it",
+			reply: client.ToolDiff{}, run: diffTool},
+		{method: post, path: "/v1/tools/{name}/accept", doors: operatorDoor, who: operator, id: "acceptTool", summary: "Let a definition be used as it was shown",
+			body: client.AcceptRequest{}, reply: client.Status{}, refuses: []writ.Kind{writ.Changed, writ.Conflict}, run: acceptTool},
+
+		{method: get, path: "/v1/agents", doors: bothDoors, who: either, id: "listAgents", summary: "List this agent and those below it; for the operator: all",
+			query: paged(), reply: client.Page[client.Agent]{}, run: listAgents},
+		{method: get, path: "/v1/agents/{name}", doors: bothDoors, who: either, id: "showAgent", summary: "Show an agent", reply: client.Agent{}, run: showAgent},
+		{method: get, path: "/v1/tree", doors: operatorDoor, who: operator, id: "showTree", summary: "Show every agent under the one above it", reply: client.Tree{}, run: showTree},
+		{method: post, path: "/v1/delegations", doors: bothDoors, who: agents, id: "delegate", summary: "Make a child of this agent, which reaches at most what this one does",
+			body: client.DelegationRequest{}, reply: client.Delegated{}, refuses: []writ.Kind{writ.NotFound, writ.Conflict}, run: delegate},
+		{method: post, path: "/v1/delegations/{name}/end", doors: bothDoors, who: either, id: "endDelegation", summary: "End a delegated agent and all below it",
+			reply: client.Status{}, run: endDelegation},
+		{method: post, path: "/v1/agents/{name}/tokens", doors: operatorDoor, who: operator, id: "newToken", summary: "Make a token for an agent; it is shown this once",
+			body: client.PersonRequest{}, reply: client.NewToken{}, refuses: []writ.Kind{writ.Conflict}, run: newToken},
+		{method: del, path: "/v1/tokens/{id}", doors: operatorDoor, who: operator, id: "revokeToken", summary: "End a token, and what was opened and delegated with it",
+			reply: client.Status{}, run: revokeToken},
+
+		{method: get, path: "/v1/approvals", doors: bothDoors, who: either, id: "listApprovals", summary: "List this agent's requests for a person, newest first; for the operator: all",
+			query: paged(state), reply: client.Page[client.Approval]{}, run: listApprovals},
+		{method: get, path: "/v1/approvals/{id}", doors: bothDoors, who: either, id: "showApproval", summary: "Show a request whole", reply: client.Approval{}, run: showApproval},
+		{method: post, path: "/v1/approvals/{id}/decision", doors: operatorDoor, who: operator, id: "decide", summary: "Answer a request, with a person's passphrase",
+			body: client.DecisionRequest{}, reply: client.Approval{}, refuses: []writ.Kind{writ.Changed, writ.Conflict, writ.Expired}, run: decideApproval},
+
+		{method: get, path: "/v1/ledger", doors: operatorDoor, who: operator, id: "listLedger", summary: "List entries of the ledger, the newest first",
+			query: paged(after), reply: client.Page[client.Entry]{}, run: listLedger},
+		{method: get, path: "/v1/ledger/calls/{id}", doors: operatorDoor, who: operator, id: "ledgerOfCall", summary: "List the entries about one call, the oldest first",
+			query: paged(), reply: client.Page[client.Entry]{}, run: ledgerCall},
+		{method: get, path: "/v1/ledger/verify", doors: operatorDoor, who: operator, id: "verifyLedger", summary: "Check every entry, link, signature and witnessed head",
+			query: []param{head}, reply: client.LedgerReport{}, run: verifyLedger},
+		{method: get, path: "/v1/ledger/export", doors: operatorDoor, who: operator, id: "exportLedger", summary: "The whole ledger as JSON Lines",
+			media: "application/jsonl", stream: exportLedger},
+		{method: get, path: "/v1/events", doors: bothDoors, who: either, id: "events", query: []param{after}, media: "text/event-stream", stream: streamEvents,
+			summary: "Stream entries of the ledger as they are committed: id is the sequence number, event the kind, data the entry. " +
+				"Last-Event-ID, or after, resumes; an agent gets its own entries and those of agents below it", refuses: []writ.Kind{writ.Conflict}},
+
+		{method: get, path: "/v1/stops", doors: operatorDoor, who: operator, id: "listStops", summary: "List the stops in force",
+			query: paged(), reply: client.Page[client.Stop]{}, run: listStops},
+		{method: post, path: "/v1/stops", doors: operatorDoor, who: operator, id: "stop", summary: "Stop an agent, or everybody",
+			body: client.StopRequest{}, reply: client.Status{}, refuses: []writ.Kind{writ.NotFound}, run: stopAgent},
+		{method: post, path: "/v1/stops/{agent}/lift", doors: operatorDoor, who: operator, id: "lift", summary: "Lift a stop, with a person's passphrase",
+			body: client.PersonRequest{}, reply: client.Status{}, run: liftStop},
+		{method: get, path: "/v1/people", doors: operatorDoor, who: operator, id: "listPeople", summary: "List who can decide",
+			query: paged(), reply: client.Page[client.Person]{}, run: listPeople},
+		{method: post, path: "/v1/people", doors: operatorDoor, who: operator, id: "addFirstPerson", summary: "Make the first person",
+			body: client.PersonRequest{}, reply: client.Status{}, refuses: []writ.Kind{writ.Conflict}, run: addFirstPerson},
+		{method: post, path: "/v1/explain", doors: operatorDoor, who: operator, id: "explain", summary: "Decide a call without making it",
+			body: client.ExplainRequest{}, reply: client.Explanation{}, refuses: []writ.Kind{writ.NotFound}, run: explain},
+		{method: get, path: "/v1/config", doors: operatorDoor, who: operator, id: "showConfig", summary: "List the values in force and where each came from",
+			query: paged(), reply: client.Page[client.Value]{}, run: showConfig},
+		{method: post, path: "/v1/config/reload", doors: operatorDoor, who: operator, id: "reloadConfig", summary: "Read the configuration again",
+			reply: client.Reloaded{}, refuses: []writ.Kind{writ.Conflict}, run: reloadConfig},
+		{method: get, path: "/v1/doctor", doors: operatorDoor, who: operator, id: "doctor", summary: "Examine the set-up: what is enforced on this machine", reply: client.Doctor{}, run: doctor},
+		{method: post, path: "/v1/shutdown", doors: operatorDoor, who: operator, id: "shutdown", summary: "End the daemon", reply: client.Status{}, run: shutdown},
+	}
+}

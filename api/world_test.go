@@ -1,0 +1,307 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/action"
+	"github.com/writ-run/writ/client"
+	"github.com/writ-run/writ/config"
+	"github.com/writ-run/writ/engine"
+	"github.com/writ-run/writ/sandbox/subprocess"
+)
+
+func TestMain(m *testing.M) {
+	subprocess.Main() // the tests' own program becomes the boxes of the doctor
+	os.Exit(m.Run())
+}
+
+// world is an engine behind both doors, with listeners of its own.
+type world struct {
+	t        testing.TB
+	dir      string
+	engine   *engine.Engine
+	url      string            // of the agents' door
+	tokens   map[string]string // by agent
+	ids      map[string]string // of those tokens
+	doors    map[door]*http.Client
+	specs    map[door]*spec
+	operator *client.Client
+	gate     chan struct{} // what the tool wait waits for
+	log      *logged
+	end      func()
+}
+
+const passphrase = "correct horse battery"
+
+var alice = client.Credentials{Name: "alice", Passphrase: passphrase}
+
+const configText = `version: 1
+listen: 127.0.0.1:0
+store: {path: $DIR/state}
+workspaces: {main: {path: $DIR/ws}}
+agents:
+  coder: {workspace: main, person: alice, level: standard, overrides: {requires_approval: ["code:delete"]}}
+  helper: {workspace: main, parent: coder, level: sandboxed}
+  other: {workspace: main, level: sandboxed, denied: [delete_file]}
+`
+
+// definition is a tool from a file, which a person has to accept.
+const definition = `name: count_words
+description: Count the words of a file.
+category: file_system
+action_type: code:read
+egress_class: none
+policy: {risk: low, filesystem: {read: ["/**"]}}
+parameters: {type: object, required: [file], properties: {file: {type: string, x-writ-path: read}}}
+runner: {process: {argv: [wc, -w, --, {arg: file}]}}
+`
+
+func newWorld(t testing.TB, change ...func(*limits)) *world {
+	t.Helper()
+	return newWorldAt(t, config.Listen{Address: "127.0.0.1:0"}, change...)
+}
+
+func newWorldAt(t testing.TB, at config.Listen, change ...func(*limits)) *world {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "writ-api-") // short: a socket's path is bounded
+	must(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	w := &world{t: t, dir: dir, gate: make(chan struct{}), tokens: map[string]string{}, ids: map[string]string{}, specs: map[door]*spec{}, log: &logged{}}
+	for _, d := range []string{"ws", "state", "tools"} {
+		must(t, os.MkdirAll(filepath.Join(dir, d), 0o700))
+	}
+	w.write("writ.yaml", strings.ReplaceAll(configText, "$DIR", dir))
+	w.write("tools/count_words.yaml", definition)
+	log := slog.New(slog.NewTextHandler(w.log, nil))
+	w.engine, err = engine.Open(t.Context(), engine.Options{Config: filepath.Join(dir, "writ.yaml"), Log: log, Tools: []engine.Tool{w.waiting()}})
+	must(t, err)
+	l, err := Listen(at, filepath.Join(dir, "state"))
+	must(t, err)
+	lim := usual()
+	for _, c := range change {
+		c(&lim)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- serve(ctx, w.engine, l, log, lim) }()
+	w.end = sync.OnceFunc(func() {
+		cancel()
+		if err := <-served; err != nil {
+			t.Errorf("serve: %v", err)
+		}
+		close(w.gate)
+		if err := w.engine.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(w.end)
+	w.url = l.URL()
+	w.dial()
+	must(t, w.operator.AddFirstPerson(t.Context(), alice))
+	for _, agent := range []string{"coder", "helper", "other"} {
+		made, err := w.operator.NewToken(t.Context(), agent, alice)
+		must(t, err)
+		w.tokens[agent], w.ids[agent] = made.Token, made.ID
+	}
+	return w
+}
+
+func (w *world) dial() {
+	socket := client.SocketPath(filepath.Join(w.dir, "state"))
+	unix := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, "unix", socket)
+	}}
+	w.doors = map[door]*http.Client{agentDoor: {Transport: &http.Transport{}}, operatorDoor: {Transport: unix}}
+	w.operator = client.Dial(filepath.Join(w.dir, "state"))
+}
+
+// waiting is a tool that ends when the test says so, or its call is cancelled.
+func (w *world) waiting() engine.Tool {
+	return engine.Tool{
+		Name: "wait", Description: "Wait.", Category: action.FileSystem, Action: "code:read", Class: writ.ClassNone,
+		Parameters: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"additionalProperties":false}`),
+		Run: func(ctx context.Context, args json.RawMessage) (writ.Result, error) {
+			select {
+			case <-w.gate:
+				return writ.Result{Content: "waited " + string(args)}, nil
+			case <-ctx.Done():
+				return writ.Result{}, ctx.Err()
+			}
+		},
+	}
+}
+
+func (w *world) write(name, text string) {
+	w.t.Helper()
+	must(w.t, os.WriteFile(filepath.Join(w.dir, name), []byte(text), 0o600))
+}
+
+// agent is a client with an agent's token.
+func (w *world) agent(name string) *client.Client {
+	w.t.Helper()
+	c, err := client.New(w.url, w.tokens[name], nil)
+	must(w.t, err)
+	return c
+}
+
+// ask is one request.
+type ask struct {
+	door   door
+	token  string // an agent's name, or a token itself
+	method string
+	target string
+	header []string // "Name: value"
+	body   string
+}
+
+// answer is what came back.
+type answer struct {
+	status  int
+	header  http.Header
+	body    string
+	problem client.Problem // when the status is not 200
+}
+
+// ask sends a request and holds the answer against the door's document: whatever a
+// test asks, it is answered as documented.
+func (w *world) ask(a ask) answer {
+	w.t.Helper()
+	base := w.url
+	if a.door == operatorDoor {
+		base = "http://writ"
+	}
+	req, err := http.NewRequestWithContext(w.t.Context(), a.method, base+a.target, strings.NewReader(a.body))
+	must(w.t, err)
+	if a.body == "" {
+		req.Body, req.ContentLength = nil, 0
+	}
+	if a.token != "" {
+		token := a.token
+		if t, ok := w.tokens[a.token]; ok {
+			token = t
+		}
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	if a.body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for _, h := range a.header {
+		name, value, _ := strings.Cut(h, ": ")
+		if name == "Host" {
+			req.Host = value
+			continue
+		}
+		req.Header.Del(name)
+		if value != "" {
+			req.Header.Set(name, value)
+		}
+	}
+	resp, err := w.doors[a.door].Do(req)
+	must(w.t, err)
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	must(w.t, err)
+	got := answer{status: resp.StatusCode, header: resp.Header, body: string(b)}
+	if got.status != http.StatusOK {
+		w.isProblem(a, &got)
+	}
+	w.documented(a, got)
+	return got
+}
+
+func (w *world) isProblem(a ask, got *answer) {
+	w.t.Helper()
+	if ct := got.header.Get("Content-Type"); ct != "application/problem+json" {
+		w.t.Errorf("%s %s: %d is answered as %q: %s", a.method, a.target, got.status, ct, got.body)
+		return
+	}
+	if a.method == http.MethodHead {
+		return
+	}
+	dec := json.NewDecoder(bytes.NewReader([]byte(got.body)))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&got.problem); err != nil {
+		w.t.Errorf("%s %s: %v in %s", a.method, a.target, err, got.body)
+	}
+	p := got.problem
+	if p.Status != got.status || p.Title != http.StatusText(got.status) || p.Type != "urn:writ:problem:"+string(p.Kind) || p.Instance == "" || p.Instance != got.header.Get("X-Request-ID") {
+		w.t.Errorf("%s %s: the problem does not agree with its answer: %+v", a.method, a.target, p)
+	}
+}
+
+// must succeed.
+func (w *world) ok(a ask) answer {
+	w.t.Helper()
+	got := w.ask(a)
+	if got.status != http.StatusOK {
+		w.t.Fatalf("%s %s: %d %s", a.method, a.target, got.status, got.body)
+	}
+	return got
+}
+
+// refused demands a status, a kind and the exact detail.
+func (w *world) refused(a ask, status int, kind writ.Kind, detail string) {
+	w.t.Helper()
+	got := w.ask(a)
+	if got.status != status || got.problem.Kind != kind || got.problem.Detail != detail {
+		w.t.Errorf("%s %s %.80q\n got %d %s %q\nwant %d %s %q", a.method, a.target, a.body, got.status, got.problem.Kind, got.problem.Detail, status, kind, detail)
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// logged is the daemon's log.
+type logged struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// jsonOf reads an answer's body.
+func jsonOf[T any](t testing.TB, a answer) T {
+	t.Helper()
+	var v T
+	must(t, json.Unmarshal([]byte(a.body), &v))
+	return v
+}
+
+// pending makes a call that asks a person, and returns the request's id.
+func (w *world) pending(agent, path string) string {
+	w.t.Helper()
+	must(w.t, os.WriteFile(filepath.Join(w.dir, "ws", path), []byte("x"), 0o600))
+	got := w.ask(ask{agentDoor, agent, "POST", "/v1/calls", nil, fmt.Sprintf(`{"tool":"delete_file","args":{"path":%q}}`, path)})
+	if got.status != http.StatusAccepted || got.problem.Kind != writ.Pending || got.problem.Approval == "" {
+		w.t.Fatalf("it does not ask: %s", got.body)
+	}
+	return got.problem.Approval
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/writ-run/writ/client"
+)
+
+func (a *app) toolDiff() *cobra.Command {
+	return &cobra.Command{
+		ValidArgsFunction: a.offer(toolNames),
+		Use:               "diff NAME", Short: "Show what changed in a definition since a person accepted it", Args: exactly(1, "a tool's name; 'writ tool list' shows them"),
+		Long:    "Show what changed in a tool's definition file since a person accepted it; all of it\nwhere nobody has. Changes take effect for looking after 'writ config reload'.",
+		Example: "  writ tool diff run_tests",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			d, err := c.DiffTool(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.print(d)
+			}
+			showDiff(d)
+			return nil
+		},
+	}
+}
+
+func showDiff(d client.ToolDiff) {
+	switch {
+	case d.Accepted == "":
+		fmt.Printf("tool %s (%s) is new; nobody has accepted it\n", d.Name, d.File)
+	case d.Accepted == d.Digest:
+		fmt.Printf("tool %s (%s) is as %s accepted it %s\n", d.Name, d.File, d.By, ago(d.At))
+	default:
+		fmt.Printf("tool %s (%s) changed since %s accepted it %s\n", d.Name, d.File, d.By, ago(d.At))
+	}
+	for _, c := range d.Changes {
+		if c.Was != "" {
+			fmt.Printf("- %s: %s\n", oneLine(c.Key), oneLine(c.Was))
+		}
+		if c.Is != "" {
+			fmt.Printf("+ %s: %s\n", oneLine(c.Key), oneLine(c.Is))
+		}
+	}
+	fmt.Printf("digest %s\n", d.Digest)
+}
+
+func (a *app) toolAccept() *cobra.Command {
+	var src passphraseSource
+	var digest string
+	c := &cobra.Command{
+		ValidArgsFunction: a.offer(toolNames),
+		Use:               "accept NAME", Short: "Let a tool be used as its definition is now", Args: exactly(1, "a tool's name; 'writ tool list' shows them"),
+		Long: `Accept a definition from a file. New and changed definitions are suspended until
+then: whoever can change a tool after it was looked at decides what it does. It
+takes the passphrase of a person with the role operator or admin.`,
+		Example: "  writ tool diff run_tests\n  writ tool accept run_tests",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			d, err := c.DiffTool(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if !a.json {
+				showDiff(d)
+			}
+			if digest == "" {
+				digest = d.Digest
+			}
+			by, err := src.credentials(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if err := c.AcceptTool(cmd.Context(), args[0], client.AcceptRequest{Digest: digest, By: by}); err != nil {
+				return err
+			}
+			return a.said("accepted", args[0])
+		},
+	}
+	personFlags(c, &src)
+	c.Flags().StringVar(&digest, "digest", "", "accept only if the definition has this digest (default: the one shown now)")
+	return c
+}

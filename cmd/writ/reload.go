@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+
+	"github.com/spf13/cobra"
+
+	"github.com/writ-run/writ/engine"
+)
+
+func (a *app) configReload() *cobra.Command {
+	return &cobra.Command{
+		Use: "reload", Short: "Have the daemon take up the configuration as it is now", Args: exactly(0, "no arguments"),
+		Long: `Have the daemon read the configuration, the tool definitions and the profiles again.
+All of it is checked first; what does not hold changes nothing. Calls that run keep
+what they were decided under; requests that wait, and approvals not yet used, end, so
+that they are decided again. SIGHUP does the same. Changes of store and listen need a
+new start: writ serve --stop.`,
+		Example: "  writ config check && writ config reload",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.connectQuietly(cmd.Context())
+			if err != nil {
+				return err
+			}
+			r, err := c.Reload(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.print(r)
+			}
+			for _, w := range r.Warnings {
+				fmt.Println("warning:", visible(w))
+			}
+			fmt.Println("reloaded; policy", r.Policy)
+			return nil
+		},
+	}
+}
+
+// reloadOnSignal reloads whenever the process is told to, until ctx ends.
+func reloadOnSignal(ctx context.Context, e *engine.Engine, log *slog.Logger) {
+	if hangup == nil {
+		return
+	}
+	told := make(chan os.Signal, 1)
+	signal.Notify(told, hangup)
+	defer signal.Stop(told)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-told:
+			if _, err := e.Reload(ctx); err != nil {
+				log.Error("the configuration was not reloaded", "err", err)
+			}
+		}
+	}
+}
