@@ -49,7 +49,7 @@ var edges = map[string]struct {
 	"config":              {[]string{"", "access", "action", "host", "policy", "profile", "spell", "strict", "tool", "wire"}, "builds the values deciding works with"},
 	"engine":              {[]string{"*"}, "the one place that joins everything"},
 	"client":              {[]string{""}, "the wire and the nouns on it: a program that only calls stays small"},
-	"api":                 {[]string{"", "approval", "client", "config", "engine", "ledger", "store", "tool", "wire"}, "a front door of the engine; what crosses it is the client's"},
+	"api":                 {[]string{"", "action", "approval", "client", "config", "engine", "ledger", "store", "tool", "wire"}, "a front door of the engine; what crosses it is the client's; an unknown word is answered with the known ones"},
 	"cmd/writ":            {[]string{"*"}, "the program"},
 	"bench":               {[]string{"*"}, "measures everything"},
 }

@@ -2,11 +2,14 @@ package api
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/action"
 	"github.com/writ-run/writ/client"
 	"github.com/writ-run/writ/config"
 	"github.com/writ-run/writ/engine"
@@ -96,10 +99,12 @@ func reachOf(in client.Reach) (config.Request, error) {
 		return config.Request{}, err
 	}
 	var out config.Request
-	if err := json.Unmarshal(b, &out); err != nil {
-		return config.Request{}, writ.Fail(writ.Invalid, "the request does not hold: "+err.Error(), nil)
+	err = json.Unmarshal(b, &out)
+	var unknown *action.UnknownError
+	if errors.As(err, &unknown) {
+		return config.Request{}, writ.Fail(writ.Invalid, fmt.Sprintf("request: %s: %s is none of %s", unknown.What, quoted(unknown.Got), strings.Join(unknown.Known, ", ")), nil)
 	}
-	return out, nil
+	return out, err
 }
 
 func endDelegation(x *exchange) (any, error) {

@@ -43,8 +43,14 @@ func (e *Engine) Reload(ctx context.Context) (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.prior.Store(e.rules.Swap(next))
+	before := e.rules.Swap(next)
+	e.prior.Store(before)
 	e.desk.Changed()
+	for name := range before.agents {
+		if _, there := next.agents[name]; !there { // nobody is left who could look after them
+			e.jobs.EndAgent(name)
+		}
+	}
 	e.log.Info("configuration reloaded", "policy", cfg.Digest.Short(), "warnings", len(cfg.Warnings))
 	return cfg, nil
 }

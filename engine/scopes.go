@@ -102,6 +102,9 @@ func (s *scopes) use(now func() time.Time, ids ...string) func() {
 // session is the one the caller names, which must be its own and open; else the one
 // of its token and day.
 func (e *Engine) session(ctx context.Context, c Call) (string, error) {
+	if d, delegated := e.at().delegations[c.Agent]; delegated && c.Session == "" {
+		c.Session = d.Session
+	}
 	if c.Session != "" {
 		e.scopes.mu.Lock()
 		s, ok := e.scopes.sessions[c.Session]

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"strings"
 )
 
 // Approval is one request for a person's agreement, and what came of it. State
@@ -50,14 +51,16 @@ func (db *DB) OpenApprovals(ctx context.Context, subject string) ([]Approval, er
 	return query(ctx, db, scanApproval, approvalColumns+` WHERE subject = $1 AND state IN ('pending', 'approved') ORDER BY requested_at, id`, subject)
 }
 
-// AddApproval adds a pending one; it reports false when the agent already has
-// limit pending that have not expired, or the subject has one that is open.
+// AddApproval adds a pending one; it reports false when the agent, with those it
+// delegated to, already has limit pending that have not expired, or the subject has
+// one that is open.
 func (tx *Tx) AddApproval(a Approval, limit int) (bool, error) {
+	base, _, _ := strings.Cut(a.Agent, "/") // a child's name begins with its parent's
 	return tx.changed(`INSERT INTO approvals (id, digest, subject, agent, tool, state, requested_at, expires_at, decided_at, decided_by, reason, sealed)
 		SELECT $1, $2, $3, $4, $5, 'pending', $6, $7, '', '', '', $8
-		WHERE (SELECT count(*) FROM approvals WHERE agent = $9 AND state = 'pending' AND expires_at > $10) < $11
-		AND NOT EXISTS (SELECT 1 FROM approvals WHERE subject = $12 AND state IN ('pending', 'approved'))`,
-		a.ID, a.Digest, a.Subject, a.Agent, a.Tool, a.Requested, a.Expires, a.Sealed, a.Agent, a.Requested, limit, a.Subject)
+		WHERE (SELECT count(*) FROM approvals WHERE (agent = $9 OR substr(agent, 1, $10) = $11) AND state = 'pending' AND expires_at > $12) < $13
+		AND NOT EXISTS (SELECT 1 FROM approvals WHERE subject = $14 AND state IN ('pending', 'approved'))`,
+		a.ID, a.Digest, a.Subject, a.Agent, a.Tool, a.Requested, a.Expires, a.Sealed, base, len(base)+1, base+"/", a.Requested, limit, a.Subject)
 }
 
 // DecideApproval moves a pending one that has not expired to approved or

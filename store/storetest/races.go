@@ -111,8 +111,9 @@ func contend(t *testing.T, write func(func(*store.Tx) error) error, a, b contend
 // testLimit: 64 callers ask at once, for themselves and for the same thing.
 func (e Engine) testLimit(t *testing.T) {
 	for name, subject := range map[string]func(int) string{
-		"different": func(i int) string { return fmt.Sprint("subject", i) },
-		"identical": func(int) string { return "subject" },
+		"different":        func(i int) string { return fmt.Sprint("subject", i) },
+		"identical":        func(int) string { return "subject" },
+		"by many children": func(i int) string { return fmt.Sprint("subject", i) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			db := e.open(t, t.TempDir())
@@ -123,6 +124,9 @@ func (e Engine) testLimit(t *testing.T) {
 				wg.Go(func() {
 					a := asked(fmt.Sprint("r", i))
 					a.Subject = subject(i)
+					if name == "by many children" && i%3 > 0 { // asking through others is asking
+						a.Agent = fmt.Sprintf("coder/child-%d/grandchild", i)
+					}
 					err := write(func(tx *store.Tx) error {
 						ok, err := tx.AddApproval(a, 20)
 						if err == nil && !ok {
