@@ -215,6 +215,9 @@ func (d decider) Decide(ctx context.Context, c writ.Call) (writ.Decision, error)
 	if err != nil || out.Effect == writ.Deny {
 		return out, err
 	}
+	if c.Dir == "" { // it was prepared as one that would be denied, without its arguments
+		return writ.Decision{}, writ.Fail(writ.Changed, "what the agent may use changed while the call was made; make it again", nil)
+	}
 	if err := d.e.holds(ctx, r, c.Tool, out.Confine); err != nil {
 		return writ.Decision{}, err
 	}

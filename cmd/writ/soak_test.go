@@ -32,7 +32,7 @@ func TestSoakMixed(t *testing.T) {
 	if os.Getenv("WRIT_SOAK") != "" {
 		rounds, calls = 20, 1000
 	}
-	const quota = 700
+	quota := rounds * calls / 4 // half of the lines that are asked for
 	w := newWorld(t, "level: elevated\nautonomy: full\noverrides: {requires_approval: [\"code:delete\"]}\n",
 		fmt.Sprintf("tools:\n  append_line: {max_invocations: %d/24h}\n", quota))
 	w.place("tools/append_line.yaml", appendTool)
@@ -57,7 +57,7 @@ func TestSoakMixed(t *testing.T) {
 			c.Token = tokens[i%len(tokens)]
 			all.Go(func() { told.add(mixed(ctx, c, fmt.Sprintf("%d-%d", round, i), i, marker)) })
 		}
-		time.Sleep(time.Duration(50+random(uint64(calls)*3)) * time.Millisecond)
+		time.Sleep(time.Duration(50+random(uint64(calls)*12)) * time.Millisecond)
 		kill()
 		cancel()
 		all.Wait()
