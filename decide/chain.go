@@ -15,38 +15,53 @@ import (
 // maxDepth bounds a chain of delegation, and a loop in one.
 const maxDepth = 16
 
-// chain is an agent and its ancestors, nearest first. It ends in nil where one of
-// them is missing, or there are more than there can be: then nothing is reached.
-func (in *Input) chain(a *access.Agent) []*access.Agent {
-	chain := []*access.Agent{a}
+// chain is an agent and its ancestors, nearest first. Where it is broken, nothing is
+// reached, and broken says why: an ancestor is missing, or there are more than there
+// can be.
+type chain struct {
+	agents []*access.Agent
+	broken string
+}
+
+func (in *Input) chain(a *access.Agent) chain {
+	c := chain{agents: []*access.Agent{a}}
 	for a.Parent != "" {
 		i := slices.IndexFunc(in.Agents, func(b access.Agent) bool { return b.Name == a.Parent })
-		if i < 0 || len(chain) == maxDepth {
-			return append(chain, nil)
+		switch {
+		case i < 0:
+			c.broken = fmt.Sprintf("agent %s, which stands above it, is not there any more", a.Parent)
+			return c
+		case slices.Contains(c.agents, &in.Agents[i]):
+			c.broken = fmt.Sprintf("agent %s stands above itself", a.Parent)
+			return c
+		case len(c.agents) == maxDepth:
+			c.broken = fmt.Sprintf("more than %d agents stand above each other", maxDepth)
+			return c
 		}
 		a = &in.Agents[i]
-		chain = append(chain, a)
+		c.agents = append(c.agents, a)
 	}
-	return chain
+	return c
 }
+
+func byParent(name, text string) string { return fmt.Sprintf("by parent %s: %s", name, text) }
 
 // linked is what a chain of agents may do with a tool: what each of them may, all
 // at once. Deny beats ask beats allow over all of them, and the confinement is the
 // intersection (I11).
-func (in *Input) linked(chain []*access.Agent, t *tool.Tool, act action.Type, counted bool) *pair {
-	p := in.pair(chain[0], t, act)
+func (in *Input) linked(c chain, t *tool.Tool, act action.Type, counted bool) *pair {
+	p := in.pair(c.agents[0], t, act)
 	p.say(in.ruleReasons(t)...)
 	p.forbidden = in.forbidden(t)
 	quotas, after := in.bounds(t)
 	p.reserve = writ.Reserve{Quotas: quotas, After: after, Keep: counted}
-	for _, a := range chain[1:] {
-		if a == nil {
-			p.say(writ.Reason{Effect: writ.Deny, Source: "delegation", Where: access.BuiltIn, Text: "an agent that it was delegated by is not there any more"})
-			break
-		}
+	if c.broken != "" {
+		p.say(writ.Reason{Effect: writ.Deny, Source: "delegation", Where: access.BuiltIn, Text: c.broken})
+	}
+	for _, a := range c.agents[1:] {
 		above := in.pair(a, t, act)
 		for _, r := range above.reasons {
-			r.Text = fmt.Sprintf("by parent %s: %s", a.Name, r.Text)
+			r.Text = byParent(a.Name, r.Text)
 			p.say(r)
 		}
 		p.class = min(p.class, above.class)

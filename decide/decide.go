@@ -176,6 +176,7 @@ func (d *Decider) target(out *writ.Decision, chain []link, t *writ.Target) {
 	outside := false
 	for i := range chain {
 		p := &chain[i]
+		said := len(out.Reasons)
 		if why := p.tool.Policy.Violation(*t); why != "" && p.tool.Policy.Engaged() {
 			if p.agent.GateArgs.V {
 				add(out, writ.Deny, "argument_gate", p.agent.GateArgs.At, "%s", why)
@@ -188,6 +189,9 @@ func (d *Decider) target(out *writ.Decision, chain []link, t *writ.Target) {
 		} else {
 			outside = pathTarget(out, p, t) || outside
 		}
+		for j := said; i > 0 && j < len(out.Reasons); j++ {
+			out.Reasons[j].Text = byParent(p.agent.Name, out.Reasons[j].Text)
+		}
 	}
 	switch {
 	case !outside:
@@ -195,15 +199,28 @@ func (d *Decider) target(out *writ.Decision, chain []link, t *writ.Target) {
 		// Talking to a host counts as changing something there unless an egress
 		// rule says otherwise.
 		out.Class = writ.ClassWrite
+		if chain[0].tool.Policy.Violation(*t) != "" {
+			return // not declared, so not opened: see writes
+		}
 		n := &out.Confine.Network
 		n.Mode = writ.NetworkHosts
 		n.Hosts = append(n.Hosts[:len(n.Hosts):len(n.Hosts)], t.Host)
-	case t.Side == writ.SideRead:
+	case t.Side == writ.SideRead || t.Side == writ.SideEither && !writes(chain[0].tool, t):
 		out.Class = min(out.Class, writ.ClassReadOnly)
 	default:
 		out.Class = writ.ClassWrite
+		if !writes(chain[0].tool, t) {
+			return
+		}
 		out.Confine.Write = append(out.Confine.Write[:len(out.Confine.Write):len(out.Confine.Write)], t.Path)
 	}
+}
+
+// writes reports whether the tool declares that it writes a path. What it does not
+// declare is not opened, whoever lets its arguments pass: enforce_tool_policies
+// leaves the confinement as it is.
+func writes(of *tool.Tool, t *writ.Target) bool {
+	return of.Policy.Violation(writ.Target{Side: writ.SideWrite, Path: t.Path}) == ""
 }
 
 // hidden denies writ's own files.

@@ -28,7 +28,6 @@ type world struct {
 	base     decide.Input // without agents
 	requests []writ.Call  // without an agent: every tool, in each of its types, with every target
 	tools    []string
-	writes   map[string]bits // by tool: the paths that it declares it writes
 }
 
 // The universes that reach is measured over. Order is the order of bits.
@@ -38,6 +37,7 @@ var (
 		"/ws/lib", "/ws/lib/x", "/ws-evil/x", "/srv/other", "/srv/other/x", "/opt/tools/cc", "/etc/hosts", "/state", "/state/keys/k",
 	}
 	unasked       = []string{"/ws", "/ws/app", "/ws/app/out", "/ws/lib", "/srv/other", "/opt/tools/cc", "/state"} // in the universe, and not asked for
+	unread        = []string{"/", "/ws/app/reports/r", "/ws/app/out/o", "/ws/app/.git/hooks/h", "/ws-evil/x"}     // asked for only to write
 	worldPrograms = []string{"/usr/bin/ls", "/usr/bin/git", "/usr/bin/curl", "/ws/app/x"}
 	worldHosts    = []string{"api.example.com:443", "git.example.com:443", "www.example.org:443", "api.example.com:8443"}
 	worldEnv      = []string{"CI", "LANG", "TOKEN"}
@@ -50,15 +50,12 @@ func newWorld(t testing.TB) *world {
 	in := input(t, nil)
 	in.Commands = set([]string{"/usr/bin/ls", "/usr/bin/git"})
 	in.Rules["stat"] = decide.Rule{RequiresApproval: set(true)}
-	w := &world{base: in, writes: map[string]bits{}}
+	w := &world{base: in}
 	w.base.Tools = append(slices.DeleteFunc(w.base.Tools, func(t *tool.Tool) bool {
 		return slices.Contains([]string{"list_directory", "search_files", "edit_file", "move_file", "shell_job"}, t.Name) // declared as others are that stay
 	}), madeTools(t)...)
 	for _, made := range w.base.Tools {
 		w.tools = append(w.tools, made.Name)
-		w.writes[made.Name] = subset(worldPaths, func(p string) bool {
-			return made.Policy.Violation(path(writ.SideWrite, p)) == ""
-		})
 		for _, kind := range made.Actions() {
 			for _, targets := range worldTargets() {
 				w.requests = append(w.requests, writ.Call{
@@ -82,8 +79,12 @@ func worldTargets() [][]writ.Target {
 		{hostTarget(worldHosts[0]), hostTarget(worldHosts[1])},
 	}
 	for _, p := range worldPaths {
-		if !slices.Contains(unasked, p) {
-			out = append(out, []writ.Target{path(r, p)}, []writ.Target{path(w, p)})
+		if slices.Contains(unasked, p) {
+			continue
+		}
+		out = append(out, []writ.Target{path(w, p)})
+		if !slices.Contains(unread, p) {
+			out = append(out, []writ.Target{path(r, p)})
 		}
 	}
 	for _, h := range worldHosts {
@@ -181,13 +182,6 @@ func measure(d writ.Decision) reach {
 	return r
 }
 
-// measure takes writing over the paths that the tool declares it writes.
-func (w *world) measure(d writ.Decision, request int) reach {
-	r := measure(d)
-	r.write &= w.writes[w.requests[request].Tool]
-	return r
-}
-
 func subset(universe []string, in func(string) bool) (b bits) {
 	for i, element := range universe {
 		if in(element) {
@@ -239,7 +233,7 @@ func (w *world) alone(a access.Agent) []alone {
 		if err != nil {
 			panic(err)
 		}
-		out[i] = alone{w.measure(got, i), slices.ContainsFunc(got.Reasons, func(r writ.Reason) bool {
+		out[i] = alone{measure(got), slices.ContainsFunc(got.Reasons, func(r writ.Reason) bool {
 			return r.Effect == writ.Deny && strings.HasPrefix(r.Where, a.Name+".yaml:")
 		})}
 	}
@@ -305,7 +299,7 @@ func (w *world) check(agents []access.Agent) (seen tally, problems []string) {
 			if err != nil {
 				return seen, append(problems, fmt.Sprintf("%s %s: %v", a.Name, w.name(i), err))
 			}
-			got := w.measure(decided, i)
+			got := measure(decided)
 			seen.reached[a.Name] = append(seen.reached[a.Name], got)
 			for _, p := range compare(decided, got, want, chain[1:], whole, func(name string) alone { return each[name][i] }) {
 				problems = append(problems, fmt.Sprintf("%s %s: %s", a.Name, w.name(i), p))
@@ -608,7 +602,7 @@ func (w *world) row(d *decide.Decider, verb string, f []string) (refused bool, e
 	if err != nil {
 		return false, err
 	}
-	switch r := w.measure(got, i); {
+	switch r := measure(got); {
 	case len(f) == 3 && verb == got.Effect.String():
 		return verb != "allow", nil
 	case len(f) == 5 && verb == "deny" && got.Effect == writ.Deny && f[3] == "by" && blames(got, f[4]):
@@ -622,7 +616,7 @@ func (w *world) row(d *decide.Decider, verb string, f []string) (refused bool, e
 		}
 		return verb == "shuts", err
 	}
-	return false, fmt.Errorf("got %s, reasons %v", w.measure(got, i), got.Reasons)
+	return false, fmt.Errorf("got %s, reasons %v", measure(got), got.Reasons)
 }
 
 func (r reach) has(element string) (bool, error) {

@@ -181,7 +181,7 @@ func TestDelegationNow(t *testing.T) {
 	for seed := range 20 {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			w.follow(t, splitmix(uint64(1000+seed)), seed%2, &wider, &narrower)
+			w.sample(seed%4, 4).follow(t, splitmix(uint64(1000+seed)), seed%2, &wider, &narrower)
 		})
 	}
 }

@@ -13,10 +13,10 @@ import (
 )
 
 // variants works out one chain of agents using one tool, for each action type.
-func (in *Input) variants(chain []*access.Agent, t *tool.Tool, counted bool) *variants {
+func (in *Input) variants(c chain, t *tool.Tool, counted bool) *variants {
 	v := &variants{definition: t.Digest, byAction: map[string]*pair{}}
 	for _, act := range t.Actions() {
-		v.byAction[string(act)] = in.linked(chain, t, act, counted)
+		v.byAction[string(act)] = in.linked(c, t, act, counted)
 	}
 	if len(v.byAction) == 1 {
 		v.only = v.byAction[string(t.Action)]
