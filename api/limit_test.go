@@ -20,8 +20,7 @@ func (w *world) raw(text string) net.Conn {
 	c, err := net.Dial("tcp", strings.TrimPrefix(w.url, "http://"))
 	must(w.t, err)
 	w.t.Cleanup(func() { c.Close() })
-	_, err = io.WriteString(c, text)
-	must(w.t, err)
+	go io.WriteString(c, text) // the answer may come before all of it is taken
 	must(w.t, c.SetReadDeadline(time.Now().Add(30*time.Second)))
 	return c
 }
@@ -32,7 +31,9 @@ func (w *world) answered(c net.Conn) (int, string) {
 	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
 	must(w.t, err)
 	b, err := io.ReadAll(resp.Body)
-	must(w.t, err)
+	if resp.StatusCode != http.StatusRequestHeaderFieldsTooLarge { // net/http hangs up on the rest of those
+		must(w.t, err)
+	}
 	return resp.StatusCode, string(b)
 }
 
@@ -84,7 +85,7 @@ func TestTooLarge(t *testing.T) {
 	if status, text = w.answered(w.raw(chunked + fmt.Sprintf("%x\r\n%s\r\n", whole+1, strings.Repeat("x", int(whole+1))))); status != 413 {
 		t.Errorf("without end: %d %s", status, text)
 	}
-	if status, text = w.answered(w.raw("GET /v1/health HTTP/1.1\r\nHost: 127.0.0.1\r\nX: " + strings.Repeat("x", 80<<10) + "\r\n\r\n")); status != 431 {
+	if status, text = w.answered(w.raw("GET /v1/health HTTP/1.1\r\nHost: 127.0.0.1\r\nX: " + strings.Repeat("x", 72<<10) + "\r\n\r\n")); status != 431 {
 		t.Errorf("headers: %d %s", status, text)
 	}
 	// Control: a little less is taken.

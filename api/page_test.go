@@ -3,6 +3,7 @@ package api
 import (
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/writ-run/writ/client"
@@ -12,6 +13,7 @@ import (
 func pagesOf[T any](t *testing.T, l client.List[T], n int, key func(T) string, between func()) []string {
 	t.Helper()
 	var keys []string
+	between = sync.OnceFunc(between)
 	for cursor := ""; ; {
 		page, err := l.Page(t.Context(), n, cursor)
 		must(t, err)

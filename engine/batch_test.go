@@ -204,7 +204,7 @@ func TestBatchWaits(t *testing.T) {
 			id, digest = list[0].ID, list[0].Digest
 		}
 	}
-	f.must(f.Decide(t.Context(), approval.Answer{ID: id, Digest: digest, Approve: true}, alice))
+	f.must(f.Decide(t.Context(), approval.Answer{ID: id, Digest: digest, Approve: true}, f.alice()))
 	got := <-done
 	if said := s.said(); said != "r0 r2 w1 w3 r4" || !s.alone {
 		t.Errorf("ran %s, alone %v", said, s.alone)

@@ -166,7 +166,7 @@ func TestStopReachesDescendants(t *testing.T) {
 	wants(t, <-done, writ.Stopped, "agent coder is stopped")
 	_, err := f.call("look", args(1), as(grand))
 	wants(t, err, writ.Stopped, "agent coder is stopped")
-	f.must(f.Lift(t.Context(), "coder", alice))
+	f.must(f.Lift(t.Context(), "coder", f.alice()))
 	_, err = f.call("look", args(1), as(grand))
 	f.must(err)
 }

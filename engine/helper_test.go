@@ -27,8 +27,9 @@ func TestMain(m *testing.M) {
 // that only a test moves.
 type fixture struct {
 	*Engine
-	t   *testing.T
-	dir string
+	t     *testing.T
+	dir   string
+	there bool // alice
 
 	mu  sync.Mutex
 	now time.Time
@@ -45,8 +46,6 @@ agents:
 `
 )
 
-var alice = Credentials{Name: "alice", Passphrase: passphrase}
-
 func newFixture(t *testing.T, text string, o Options) *fixture {
 	t.Helper()
 	f := &fixture{t: t, dir: t.TempDir(), now: time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)}
@@ -56,8 +55,18 @@ func newFixture(t *testing.T, text string, o Options) *fixture {
 	}
 	f.write("writ.yaml", text)
 	f.reopen(o)
-	f.must(f.AddFirstPerson(t.Context(), alice))
 	return f
+}
+
+// alice is the person there is, once somebody asks for her.
+func (f *fixture) alice() Credentials {
+	f.t.Helper()
+	c := Credentials{Name: "alice", Passphrase: passphrase}
+	if !f.there {
+		f.there = true
+		f.must(f.AddFirstPerson(f.t.Context(), c))
+	}
+	return c
 }
 
 // reopen opens the engine, again after the first time.

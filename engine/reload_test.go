@@ -87,7 +87,7 @@ func TestReloadDecidesApprovalsAgain(t *testing.T) {
 			wants(t, err, writ.Pending, "")
 			list, err := f.Desk().List(t.Context(), "pending")
 			f.must(err)
-			f.must(f.Decide(t.Context(), approval.Answer{ID: list[0].ID, Digest: list[0].Digest, Approve: true}, alice))
+			f.must(f.Decide(t.Context(), approval.Answer{ID: list[0].ID, Digest: list[0].Digest, Approve: true}, f.alice()))
 			text := asking + tt.change
 			if name == "now free" {
 				text = strings.Replace(asking, `["code:delete"]`, `["deploy"]`, 1)
@@ -171,13 +171,14 @@ func TestSuspension(t *testing.T) {
 	if d.Accepted != "" || len(d.Changes) < 10 {
 		t.Errorf("%+v", d)
 	}
+	f.alice()
 	wants(t, f.AcceptTool(t.Context(), "count", d.Digest, Credentials{"alice", "wrong wrong"}), writ.Unauthenticated, "")
-	wants(t, f.AcceptTool(t.Context(), "count", strings.Repeat("0", 64), alice), writ.Changed, "is not the one that was shown")
-	wants(t, f.AcceptTool(t.Context(), "read_file", d.Digest, alice), writ.NotFound, "is part of the program")
-	wants(t, f.AcceptTool(t.Context(), "cout", d.Digest, alice), writ.NotFound, "did you mean count?")
-	f.must(f.AcceptTool(t.Context(), "count", d.Digest, alice))
+	wants(t, f.AcceptTool(t.Context(), "count", strings.Repeat("0", 64), f.alice()), writ.Changed, "is not the one that was shown")
+	wants(t, f.AcceptTool(t.Context(), "read_file", d.Digest, f.alice()), writ.NotFound, "is part of the program")
+	wants(t, f.AcceptTool(t.Context(), "cout", d.Digest, f.alice()), writ.NotFound, "did you mean count?")
+	f.must(f.AcceptTool(t.Context(), "count", d.Digest, f.alice()))
 	f.must(use())
-	wants(t, f.AcceptTool(t.Context(), "count", d.Digest, alice), writ.Conflict, "accepted as it is already")
+	wants(t, f.AcceptTool(t.Context(), "count", d.Digest, f.alice()), writ.Conflict, "accepted as it is already")
 
 	f.write("tools/count.yaml", strings.Replace(countTool, "[wc, -w,", "[wc, -c,", 1))
 	f.must(use()) // not read yet
@@ -190,7 +191,7 @@ func TestSuspension(t *testing.T) {
 	}
 	// Between looking and accepting it changes again.
 	f.write("tools/count.yaml", strings.Replace(countTool, "[wc, -w,", "[rm, -f,", 1))
-	wants(t, f.AcceptTool(t.Context(), "count", d.Digest, alice), writ.Changed, "is not the one that was shown")
+	wants(t, f.AcceptTool(t.Context(), "count", d.Digest, f.alice()), writ.Changed, "is not the one that was shown")
 	f.write("tools/count.yaml", countTool)
 	reload()
 	f.must(use()) // as it was accepted: nothing is left of the change

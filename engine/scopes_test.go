@@ -12,7 +12,7 @@ import (
 // token makes a token of an agent and says who comes with it.
 func (f *fixture) token(agent string) (secret string, who Caller) {
 	f.t.Helper()
-	secret, _, err := f.NewToken(f.t.Context(), agent, alice)
+	secret, _, err := f.NewToken(f.t.Context(), agent, f.alice())
 	f.must(err)
 	who, err = f.Authenticate(secret)
 	f.must(err)
@@ -71,9 +71,9 @@ func TestTasks(t *testing.T) {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
-	f.must(f.RateTask(t.Context(), first.ID, 7, alice))
-	wants(t, f.RateTask(t.Context(), first.ID, 11, alice), writ.Invalid, "from 0 to 10")
-	wants(t, f.RateTask(t.Context(), "task_nope", 3, alice), writ.NotFound, "there is no task")
+	f.must(f.RateTask(t.Context(), first.ID, 7, f.alice()))
+	wants(t, f.RateTask(t.Context(), first.ID, 11, f.alice()), writ.Invalid, "from 0 to 10")
+	wants(t, f.RateTask(t.Context(), "task_nope", 3, f.alice()), writ.NotFound, "there is no task")
 	wants(t, f.RateTask(t.Context(), first.ID, 3, Credentials{"alice", "wrong wrong wrong"}), writ.Unauthenticated, "")
 	got, _, err := f.store.Task(t.Context(), first.ID)
 	if err != nil || got.Rating == nil || *got.Rating != 7 || got.RatedBy != "alice" {
