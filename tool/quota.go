@@ -32,7 +32,7 @@ func ParseQuotas(text string) ([]writ.Quota, error) {
 // ParseRate reads rate, which is a quota over time: "10/1m".
 func ParseRate(text string) (writ.Quota, error) {
 	q, err := parseQuota(strings.TrimSpace(text))
-	if err == nil && q.Per != writ.PerWindow {
+	if err != nil || q.Per != writ.PerWindow {
 		err = fmt.Errorf("%q is not a rate; write a number over a time, such as 10/1m", text)
 	}
 	return q, err
