@@ -29,7 +29,7 @@ const PendingLimit = 20
 type Options struct {
 	Store  *store.DB
 	Ledger *ledger.Ledger
-	Key    []byte // 32 bytes that seal the arguments of pending calls
+	Key    []byte               // 32 bytes that seal the arguments of pending calls
 	Expiry func() time.Duration // asked for each request
 	Now    func() time.Time     // nil: time.Now
 }
