@@ -26,21 +26,31 @@ func (s *scopes) open(c writ.Call) bool {
 // EndSession ends a session, its tasks, the agents delegated in it and all they
 // own. token is whose it must be; empty: an operator ends it.
 func (e *Engine) EndSession(ctx context.Context, token, id, why string) error {
+	if ended, err := e.endSession(ctx, token, id, why); err != nil || !ended {
+		return err
+	}
+	e.stops.cancel(errEnded, func(r *run) bool { return r.session == id })()
+	e.jobs.EndSession(id)
+	return e.endDelegations(ctx, "session ended", func(d store.Delegation) bool { return d.Session == id })
+}
+
+// endSession takes a session away. From here on nothing begins in it.
+func (e *Engine) endSession(ctx context.Context, token, id, why string) (ended bool, err error) {
 	e.scopes.opening.Lock()
 	defer e.scopes.opening.Unlock()
 	e.scopes.mu.Lock()
 	s, ok := e.scopes.sessions[id]
 	e.scopes.mu.Unlock()
 	if !ok || token != "" && s.token != token {
-		return writ.Fail(writ.NotFound, fmt.Sprintf("there is no open session %q; 'writ session list' shows them", clip(id)), nil)
+		return false, writ.Fail(writ.NotFound, fmt.Sprintf("there is no open session %q; 'writ session list' shows them", clip(id)), nil)
 	}
 	if why == "idle" && !s.idle(e.now()) {
-		return nil // somebody came back meanwhile
+		return false, nil // somebody came back meanwhile
 	}
 	if s.daily && why == "ended" {
-		return writ.Fail(writ.Conflict, "the session of the day is its token's and ends with the day; revoke the token to end it now", nil)
+		return false, writ.Fail(writ.Conflict, "the session of the day is its token's and ends with the day; revoke the token to end it now", nil)
 	}
-	err := e.ledger.Write(ctx, func(tx *store.Tx) (ledger.Entry, error) {
+	err = e.ledger.Write(ctx, func(tx *store.Tx) (ledger.Entry, error) {
 		ok, err := tx.EndSession(id, why, e.ledger.Now())
 		if err == nil && !ok {
 			err = writ.Fail(writ.NotFound, "the session has ended already", nil)
@@ -48,7 +58,7 @@ func (e *Engine) EndSession(ctx context.Context, token, id, why string) error {
 		return ledger.Entry{Kind: "session.ended", Agent: s.agent, Data: []wire.Field{wire.Str("session", id), wire.Str("why", why)}}, err
 	})
 	if err != nil {
-		return err
+		return false, err
 	}
 	e.scopes.mu.Lock()
 	delete(e.scopes.sessions, id)
@@ -59,18 +69,25 @@ func (e *Engine) EndSession(ctx context.Context, token, id, why string) error {
 		}
 	}
 	e.scopes.mu.Unlock()
-	e.stops.cancel(errEnded, func(r *run) bool { return r.session == id })()
-	e.jobs.EndSession(id)
-	return e.endDelegations(ctx, "session ended", func(d store.Delegation) bool { return d.Session == id })
+	return true, nil
 }
 
 // EndTask ends a task and what it owns, as EndSession does.
 func (e *Engine) EndTask(ctx context.Context, token, session, id, why string) error {
-	e.scopes.opening.Lock()
-	defer e.scopes.opening.Unlock()
 	if found := e.scopes.find(session, id); found != "" {
 		id = found
 	}
+	if ended, err := e.endTask(ctx, token, id, why); err != nil || !ended {
+		return err
+	}
+	e.stops.cancel(errEnded, func(r *run) bool { return r.task == id })()
+	e.jobs.EndTask(id)
+	return e.endDelegations(ctx, "task ended", func(d store.Delegation) bool { return d.Task == id })
+}
+
+func (e *Engine) endTask(ctx context.Context, token, id, why string) (ended bool, err error) {
+	e.scopes.opening.Lock()
+	defer e.scopes.opening.Unlock()
 	e.scopes.mu.Lock()
 	t, ok := e.scopes.tasks[id]
 	if ok && token != "" {
@@ -79,12 +96,12 @@ func (e *Engine) EndTask(ctx context.Context, token, session, id, why string) er
 	}
 	e.scopes.mu.Unlock()
 	if !ok {
-		return writ.Fail(writ.NotFound, fmt.Sprintf("there is no open task %q; 'writ task list' shows them", clip(id)), nil)
+		return false, writ.Fail(writ.NotFound, fmt.Sprintf("there is no open task %q; 'writ task list' shows them", clip(id)), nil)
 	}
 	if why == "idle" && !t.idle(e.now()) {
-		return nil
+		return false, nil
 	}
-	err := e.ledger.Write(ctx, func(tx *store.Tx) (ledger.Entry, error) {
+	err = e.ledger.Write(ctx, func(tx *store.Tx) (ledger.Entry, error) {
 		ok, err := tx.EndTask(id, why, e.ledger.Now())
 		if err == nil && !ok {
 			err = writ.Fail(writ.NotFound, "the task has ended already", nil)
@@ -92,15 +109,13 @@ func (e *Engine) EndTask(ctx context.Context, token, session, id, why string) er
 		return ledger.Entry{Kind: "task.ended", Agent: t.agent, Data: []wire.Field{wire.Str("session", t.session), wire.Str("task", id), wire.Str("why", why)}}, err
 	})
 	if err != nil {
-		return err
+		return false, err
 	}
 	e.scopes.mu.Lock()
 	delete(e.scopes.tasks, id)
 	delete(e.scopes.named, t.session+"\x00"+t.name)
 	e.scopes.mu.Unlock()
-	e.stops.cancel(errEnded, func(r *run) bool { return r.task == id })()
-	e.jobs.EndTask(id)
-	return e.endDelegations(ctx, "task ended", func(d store.Delegation) bool { return d.Task == id })
+	return true, nil
 }
 
 // RateTask writes down what a person thinks of a task, from 0 to 10.
