@@ -181,7 +181,7 @@ func TestCoercion(t *testing.T) {
 // Who calls is the token's agent, whatever the request says of itself.
 func TestIdentity(t *testing.T) {
 	w := newWorld(t)
-	got := w.ok(ask{agentDoor, "other", "POST", "/v1/calls", []string{"X-Agent: coder", "X-Forwarded-User: coder", "X-Writ-Agent: coder", "Cookie: token=" + w.tokens["coder"]},
+	got := w.ok(ask{agentDoor, "other", "POST", "/v1/calls", []string{"X-Agent: coder", "X-Forwarded-User: coder", "X-Writ-Agent: coder", "Cookie: token=" + w.token("coder")},
 		`{"tool":"stat","args":{"path":"."}}`})
 	entries, err := w.operator.LedgerCall(jsonOf[client.CallReply](t, got).CallID).All(t.Context())
 	must(t, err)
@@ -212,9 +212,11 @@ func bodyOf(t testing.TB, e client.Entry) entryBody {
 func TestCancelled(t *testing.T) {
 	w := newWorld(t)
 	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	failed := make(chan error, 1)
+	coder := w.agent("coder")
 	go func() {
-		_, err := w.agent("coder").Call(ctx, client.CallRequest{Tool: "wait"}, 0)
+		_, err := coder.Call(ctx, client.CallRequest{Tool: "wait"}, 0)
 		failed <- err
 	}()
 	call := ""
@@ -234,6 +236,10 @@ func TestCancelled(t *testing.T) {
 	}
 	if err := <-failed; !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
+	}
+	w.end()
+	if strings.Contains(w.log.String(), "level=ERROR") {
+		t.Errorf("a caller that went away is logged as a failure:\n%s", w.log)
 	}
 }
 
@@ -301,6 +307,7 @@ func TestRequestID(t *testing.T) {
 			}
 		}
 	}
+	w.token("coder")
 	w.broken = true
 	must(t, w.engine.Ledger().Close())
 	got := w.ask(ask{agentDoor, "coder", "POST", "/v1/calls", []string{"X-Request-ID: find-me"}, `{"tool":"stat","args":{"path":"."}}`})

@@ -106,6 +106,8 @@ func TestEventsBegin(t *testing.T) {
 // An agent gets its own entries and those of agents below it, ended ones too.
 func TestEventsOfAgents(t *testing.T) {
 	w := newWorld(t)
+	w.token("helper")
+	w.token("other")
 	kid, err := w.agent("coder").Delegate(t.Context(), client.DelegationRequest{Name: "kid", LastsSeconds: 60})
 	must(t, err)
 	w.append1("helper")

@@ -38,7 +38,7 @@ func (w *world) answered(c net.Conn) (int, string) {
 }
 
 func (w *world) head(length int, more string) string {
-	return fmt.Sprintf("POST /v1/calls HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n%s\r\n", w.tokens["coder"], length, more)
+	return fmt.Sprintf("POST /v1/calls HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n%s\r\n", w.token("coder"), length, more)
 }
 
 // Whoever sends slowly, or more than fits, is ended; a call that has arrived may
@@ -46,8 +46,9 @@ func (w *world) head(length int, more string) string {
 func TestSlow(t *testing.T) {
 	w := newWorld(t, func(l *limits) { l.readHeader, l.readBody = 100*time.Millisecond, 200*time.Millisecond })
 	replied := make(chan client.CallReply, 1)
+	coder := w.agent("coder")
 	go func() {
-		reply, err := w.agent("coder").Call(t.Context(), client.CallRequest{Tool: "wait"}, 0)
+		reply, err := coder.Call(t.Context(), client.CallRequest{Tool: "wait"}, 0)
 		if err != nil {
 			t.Errorf("a call was ended by the limit on sending it: %v", err)
 		}
@@ -129,8 +130,9 @@ func TestUnderWay(t *testing.T) {
 	w := newWorld(t, func(l *limits) { l.tokenRequests, l.requests = 2, 3 })
 	done := make(chan error, 3)
 	start := func(who string) {
+		c := w.agent(who)
 		go func() {
-			_, err := w.agent(who).Call(t.Context(), client.CallRequest{Tool: "wait"}, 0)
+			_, err := c.Call(t.Context(), client.CallRequest{Tool: "wait"}, 0)
 			done <- err
 		}()
 	}

@@ -29,7 +29,6 @@ const (
 	badType    = "send the body as Content-Type: application/json"
 	badCursor  = "the cursor is not one that this list gave; leave it out to begin again"
 	badPass    = "wrong name or passphrase"
-	noPath     = "there is nothing at this path; GET /v1/openapi.json lists what there is"
 	getBody    = "a GET has no body; leave it out"
 	limitRange = "limit is a whole number from 1 to 1000"
 	waitRange  = "wait is a whole number from 0 to 300"
@@ -230,7 +229,7 @@ func TestMalformed(t *testing.T) {
 	// Control: the same door takes what is well formed.
 	for _, r := range []malformed{
 		{agentDoor, "coder", "POST", "/v1/calls?wait=300", []string{"Content-Type: application/json; charset=utf-8"}, ` {"args" : {"path":"."}, "tool":"stat"} `, 0, "", ""},
-		{agentDoor, "coder", "GET", "/v1/tools?limit=1000", []string{"Authorization: bearer " + w.tokens["coder"]}, "", 0, "", ""},
+		{agentDoor, "coder", "GET", "/v1/tools?limit=1000", []string{"Authorization: bearer " + w.token("coder")}, "", 0, "", ""},
 	} {
 		if got := w.ask(ask{r.door, r.token, r.method, r.target, r.header, r.body}); got.status != http.StatusOK {
 			t.Error(fmt.Sprint("control: ", got.status, got.body))

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/writ-run/writ/client"
+	"github.com/writ-run/writ/store"
 )
 
 // pagesOf walks a list in pages of n and demands that they fit together.
@@ -140,5 +141,20 @@ func TestListPages(t *testing.T) {
 	}
 	if got, err := w.agent("coder").Tool(t.Context(), "stat"); err != nil || got.State != "" {
 		t.Errorf("an agent sees the state: %+v %v", got, err)
+	}
+}
+
+// What is open and should have ended by now is expired, also before anybody ended it.
+func TestExpiredApprovals(t *testing.T) {
+	w := newWorld(t)
+	id := w.pending("coder", "x")
+	for now, states := range map[string]map[string]int{"2000": {"pending": 1, "expired": 0, "": 1}, "2999": {"pending": 0, "expired": 1, "": 1}} {
+		for state, want := range states {
+			got, err := w.engine.Store().ApprovalsBefore(t.Context(), store.ApprovalsOf{State: state, Now: now}, "", "", 10)
+			must(t, err)
+			if len(got) != want || want == 1 && (got[0].ID != id || got[0].Sealed != nil || state != "" && got[0].State != state) {
+				t.Errorf("in %s %q: %+v", now, state, got)
+			}
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"net/http"
 	"reflect"
 
@@ -39,7 +40,11 @@ func (s *Server) problem(w http.ResponseWriter, r *http.Request, err error, call
 	}
 	id := w.Header().Get("X-Request-ID")
 	if status >= 500 {
-		s.log.Error("request failed", "request", id, "path", r.URL.Path, "call", call, "kind", kind, "err", err)
+		level := slog.LevelError
+		if r.Context().Err() != nil {
+			level = slog.LevelInfo // the caller went away, or never sent it all
+		}
+		s.log.Log(r.Context(), level, "request failed", "request", id, "path", r.URL.Path, "call", call, "kind", kind, "err", err)
 	}
 	p := client.Problem{
 		Type: "urn:writ:problem:" + string(kind), Title: http.StatusText(status), Status: status, Detail: msg, Instance: id, Kind: kind, CallID: call,

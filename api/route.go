@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -138,16 +137,4 @@ func match(pattern, segments []string) (map[string]string, bool) {
 		values[strings.TrimSuffix(name, "}")] = v
 	}
 	return values, true
-}
-
-// required lists the fields that a body must have.
-func required(body reflect.Type) []reflect.StructField {
-	var out []reflect.StructField
-	for _, f := range reflect.VisibleFields(body) {
-		tag := f.Tag.Get("json")
-		if !strings.Contains(tag, ",omitempty") && !strings.Contains(tag, ",omitzero") {
-			out = append(out, f)
-		}
-	}
-	return out
 }

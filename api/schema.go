@@ -26,7 +26,7 @@ type schemas struct {
 func (s *schemas) ref(v any, request bool) *jsonschema.Schema {
 	t := reflect.TypeOf(v)
 	if t.Kind() != reflect.Struct {
-		return &jsonschema.Schema{Type: "object"}
+		return anyObject()
 	}
 	s.include(t, request)
 	return &jsonschema.Schema{Ref: refPrefix + typeName(t)}
@@ -66,7 +66,7 @@ func scalars() map[reflect.Type]*jsonschema.Schema {
 		kinds = append(kinds, string(k))
 	}
 	return map[reflect.Type]*jsonschema.Schema{
-		reflect.TypeFor[json.RawMessage]():  {Type: "object"},
+		reflect.TypeFor[json.RawMessage]():  anyObject(),
 		reflect.TypeFor[writ.Digest]():      {Type: "string", Pattern: "^[0-9a-f]{64}$"},
 		reflect.TypeFor[time.Duration]():    {Type: "integer", Description: "nanoseconds"},
 		reflect.TypeFor[writ.Kind]():        {Type: "string", Enum: kinds},
@@ -77,6 +77,12 @@ func scalars() map[reflect.Type]*jsonschema.Schema {
 		reflect.TypeFor[writ.Isolation]():   names[writ.Isolation](),
 		reflect.TypeFor[writ.Scope]():       names[writ.Scope](),
 	}
+}
+
+// anyObject says that it has any properties: left unsaid, generators take it to
+// have none.
+func anyObject() *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "object", AdditionalProperties: &jsonschema.Schema{}}
 }
 
 // names is the schema of a small enumeration that is written as text.

@@ -282,8 +282,7 @@ func TestRequiredIsDocumented(t *testing.T) {
 			}
 			token := map[bool]string{true: "coder"}[len(op.Security) == 1]
 			target := strings.NewReplacer("{", "", "}", "").Replace(path)
-			for i, missing := range schema.Required {
-				_ = i
+			for _, missing := range schema.Required {
 				body := map[string]any{}
 				for _, r := range schema.Required {
 					if r == missing {

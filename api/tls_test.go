@@ -69,7 +69,7 @@ func TestTLS(t *testing.T) {
 	if resp.ProtoMajor != 2 || resp.TLS.Version < tls.VersionTLS12 {
 		t.Errorf("it speaks %s over TLS %x", resp.Proto, resp.TLS.Version)
 	}
-	c, err := client.New(w.url, w.tokens["coder"], trust)
+	c, err := client.New(w.url, w.token("coder"), trust)
 	must(t, err)
 	_, err = c.Call(t.Context(), client.CallRequest{Tool: "stat", Args: []byte(`{"path":"."}`)}, 0)
 	must(t, err)

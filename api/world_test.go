@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -33,8 +35,9 @@ type world struct {
 	t        testing.TB
 	dir      string
 	engine   *engine.Engine
-	url      string            // of the agents' door
-	tokens   map[string]string // by agent
+	url      string // of the agents' door
+	mu       sync.Mutex
+	tokens   map[string]string // by agent, as they were needed
 	ids      map[string]string // of those tokens
 	doors    map[door]*http.Client
 	specs    map[door]*spec
@@ -112,11 +115,6 @@ func newWorldAt(t testing.TB, at config.Listen, change ...func(*limits)) *world 
 	w.url = l.URL()
 	w.dial()
 	must(t, w.operator.AddFirstPerson(t.Context(), alice))
-	for _, agent := range []string{"coder", "helper", "other"} {
-		made, err := w.operator.NewToken(t.Context(), agent, alice)
-		must(t, err)
-		w.tokens[agent], w.ids[agent] = made.Token, made.ID
-	}
 	return w
 }
 
@@ -136,6 +134,9 @@ func (w *world) waiting() engine.Tool {
 		Name: "wait", Description: "Wait.", Category: action.FileSystem, Action: "code:read", Class: writ.ClassNone,
 		Parameters: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"additionalProperties":false}`),
 		Run: func(ctx context.Context, args json.RawMessage) (writ.Result, error) {
+			if strings.Contains(string(args), "-1") {
+				panic("the tool broke")
+			}
 			select {
 			case <-w.gate:
 				return writ.Result{Content: "waited " + string(args)}, nil
@@ -151,10 +152,23 @@ func (w *world) write(name, text string) {
 	must(w.t, os.WriteFile(filepath.Join(w.dir, name), []byte(text), 0o600))
 }
 
+// token is an agent's, made when it is first needed; what is no agent is a token.
+func (w *world) token(name string) string {
+	w.t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if slices.Contains([]string{"coder", "helper", "other"}, name) && w.tokens[name] == "" {
+		made, err := w.operator.NewToken(w.t.Context(), name, alice)
+		must(w.t, err)
+		w.tokens[name], w.ids[name] = made.Token, made.ID
+	}
+	return cmp.Or(w.tokens[name], name)
+}
+
 // agent is a client with an agent's token.
 func (w *world) agent(name string) *client.Client {
 	w.t.Helper()
-	c, err := client.New(w.url, w.tokens[name], nil)
+	c, err := client.New(w.url, w.token(name), nil)
 	must(w.t, err)
 	return c
 }
@@ -191,11 +205,7 @@ func (w *world) ask(a ask) answer {
 		req.Body, req.ContentLength = nil, 0
 	}
 	if a.token != "" {
-		token := a.token
-		if t, ok := w.tokens[a.token]; ok {
-			token = t
-		}
-		req.Header.Set("Authorization", "Bearer "+token)
+		req.Header.Set("Authorization", "Bearer "+w.token(a.token))
 	}
 	if a.body != "" {
 		req.Header.Set("Content-Type", "application/json")

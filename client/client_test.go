@@ -112,8 +112,8 @@ func TestReadEvents(t *testing.T) {
 	const one = "id: 7\nevent: call.started\ndata: {\"hash\":\"ab\",\"body\":{\"seq\":7}}\n\n"
 	for text, want := range map[string]string{
 		one: "EOF", ": hello\n\n" + one + ": \n\n": "EOF", strings.ReplaceAll(one, ": ", ":"): "EOF",
-		one + "id: x\n\n":     `strconv.ParseInt: parsing "x": invalid syntax`,
-		one + "data: {\n\n":   "unexpected end of JSON input",
+		one + "id: x\n\n":      `strconv.ParseInt: parsing "x": invalid syntax`,
+		one + "data: {\n\n":    "unexpected end of JSON input",
 		one + one[:len(one)/2]: "unexpected end of JSON input",
 	} {
 		n := 0

@@ -28,8 +28,8 @@ func (c *Config) build(d *strict.File, tools Tools) {
 	b.actions()
 	var err error
 	if b.tools, err = tools(b.Types); err != nil {
-		b.fail("", "%v", err)
-		return // what the file says of tools cannot be judged
+		c.toolsErr = err // and what the file says of tools cannot be judged
+		return
 	}
 	c.tools = b.tools
 	b.presets()
@@ -250,6 +250,9 @@ func (b *builder) entry(key, text string, denies bool) access.Entry {
 	case denies && e.Literal() != "" && !slices.ContainsFunc(b.tools, e.Match):
 		// A misspelt name in a list of what is denied would deny nothing.
 		b.fail(key, "there is no tool %q to deny%s", text, spell.Hint(text, b.tools))
+	case b.at != "" && e.Literal() != "" && !slices.ContainsFunc(b.tools, e.Match):
+		// Nobody reads warnings of a request.
+		b.fail(key, "there is no tool %q%s", text, spell.Hint(text, slices.Concat(access.Words(), b.tools)))
 	case !slices.ContainsFunc(b.tools, e.Match) && !slices.ContainsFunc(access.Discovery, e.Match):
 		b.warn(key, "%q matches no tool there is%s", text, spell.Hint(text, b.tools))
 	}

@@ -36,7 +36,7 @@ func (c *Config) Delegate(parent *access.Agent, name string, r Request) (access.
 		child.Allowed, child.Role = nil, nil
 	}
 	if r.Allowed != nil {
-		child.Role = &access.Role{Name: "asked for by " + name, At: b.at, Allowed: b.list("allowed", *r.Allowed, false)}
+		child.Role = &access.Role{Name: "requested for " + name, At: b.at, Allowed: b.list("allowed", *r.Allowed, false)}
 	}
 	b.role(&child, "", r.Role)
 	child.Denied = slices.Concat(parent.Denied, b.list("denied", r.Denied, true))

@@ -92,7 +92,10 @@ func (c *Config) sayAgent(a *access.Agent, say func(string, any, string)) {
 		say(k+"allowed", entryTexts(a.Allowed), c.At(k+"allowed"))
 	}
 	if raw.Profile != "" && a.Role != nil {
-		c.sayRole(k+"profile.", *a.Role, say)
+		say(k+"profile.denied", entryTexts(a.Role.Denied), listAt(a.Role.Denied, a.Role.At))
+		if a.Role.Allowed != nil {
+			say(k+"profile.allowed", entryTexts(a.Role.Allowed), listAt(a.Role.Allowed, a.Role.At))
+		}
 	}
 	if a.Servers != nil {
 		say(k+"profile.mcpServers", a.Servers.Names, a.Servers.At)
@@ -112,6 +115,14 @@ func (c *Config) sayRole(k string, r access.Role, say func(string, any, string))
 		say(k+"autonomy", r.Autonomy.V, r.Autonomy.At)
 	}
 	c.sayOverrides(k+"constraints.", c.File.Roles[r.Name].Constraints, say)
+}
+
+// listAt is where a list begins.
+func listAt(l access.List, missing string) string {
+	if len(l) == 0 {
+		return missing
+	}
+	return l[0].At
 }
 
 // sayOverrides lists what is written of the six; the rest is the level's.

@@ -58,7 +58,10 @@ func address(listen string, secure bool) error {
 	if secure && err != nil {
 		return fmt.Errorf("%q is not an IP address and a port; write 0.0.0.0:7323 for every IPv4 address", listen)
 	}
-	if !secure && (err != nil || !a.IsLoopback()) {
+	if !secure && err != nil {
+		return fmt.Errorf("%q is not an IP address and a port; write 127.0.0.1:7323", listen)
+	}
+	if !secure && !a.IsLoopback() {
 		return fmt.Errorf("%q is not a loopback address; without TLS only 127.0.0.1 or [::1] can be listened on", listen)
 	}
 	return nil

@@ -36,6 +36,7 @@ type Config struct {
 	levels     map[access.Level]access.Constraints
 	roles      map[string]access.Role
 	tools      []string // names of the tools there are
+	toolsErr   error    // why they could not be read
 }
 
 // Limits are what the operator adds to a tool's own constraints.
@@ -107,7 +108,7 @@ func parse(path string, text []byte, tools Tools, mode os.FileMode) (*Config, er
 	if d.Read(text, c.File) {
 		c.check(d, tools)
 	}
-	err := d.Err()
+	err := errors.Join(d.Err(), c.toolsErr)
 	if err != nil {
 		return nil, err
 	}
@@ -121,6 +122,9 @@ func source(name string) *strict.File {
 
 // At is where a key was written, as file:line, or "built in".
 func (c *Config) At(path string) string {
+	if _, ok := c.lines[path]; !ok && path == "listen.address" {
+		path = "listen" // an address alone
+	}
 	if n, ok := c.lines[path]; ok {
 		return filepath.Base(c.Path) + ":" + strconv.Itoa(n)
 	}

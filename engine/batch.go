@@ -40,7 +40,8 @@ type Answer struct {
 // DoAll makes the calls of a batch. Answers keep the order of the calls. A failing
 // call never cancels its siblings. A panic of the runtime itself is collected and
 // returned after all of them have ended: the one there was, or all joined. A call
-// that waits for a person holds back only the later mutating calls.
+// that waits for a person holds back only the later mutating calls; where it is left
+// pending, those are refused, because they were meant to come after it.
 func (e *Engine) DoAll(ctx context.Context, b Batch) ([]Answer, error) {
 	if err := b.check(); err != nil {
 		return nil, err
@@ -84,9 +85,17 @@ func (e *Engine) batched(ctx context.Context, s *schedule, i int, c Call) Answer
 		return Answer{Outcome{CallID: id}, err}
 	}
 	defer s.release()
+	if err := s.heldBack(i); err != nil {
+		call := writ.Call{ID: id, Agent: c.Agent, Door: c.Door}
+		return Answer{Outcome{CallID: id}, e.refuse(ctx, call, err)}
+	}
 	e.turns.add(id, &turn{s, i})
 	defer e.turns.remove(id)
 	out, err := e.do(ctx, c, id)
+	var w *writ.Error
+	if errors.As(err, &w) && w.Kind == writ.Pending {
+		s.leave(i, w.Ref)
+	}
 	return Answer{out, err}
 }
 
@@ -100,12 +109,13 @@ type schedule struct {
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced whenever a state changes
 	done    []bool
-	waiting []bool // for a person
+	waiting []bool   // for a person
+	pending []string // the request that a call left pending, where it did
 }
 
 func (e *Engine) schedule(b Batch) *schedule {
 	n := len(b.Calls)
-	s := &schedule{order: b.Order, mutates: make([]bool, n), done: make([]bool, n), waiting: make([]bool, n), changed: make(chan struct{})}
+	s := &schedule{order: b.Order, mutates: make([]bool, n), done: make([]bool, n), waiting: make([]bool, n), pending: make([]string, n), changed: make(chan struct{})}
 	if b.MaxConcurrency > 0 {
 		s.slots = make(chan struct{}, b.MaxConcurrency)
 	}
@@ -164,6 +174,31 @@ func (s *schedule) free(i int) bool {
 		}
 	}
 	return true
+}
+
+// leave notes that a call was left pending: the caller's patience ended before a
+// person answered.
+func (s *schedule) leave(i int, request string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pending[i] = request
+}
+
+// heldBack is why a change does not run: one before it, which its caller wanted
+// done first, still waits for a person.
+func (s *schedule) heldBack(i int) error {
+	if s.order == Concurrent || !s.mutates[i] {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for j, request := range s.pending[:i] {
+		if request != "" {
+			return &writ.Error{Kind: writ.Conflict, Ref: request, Msg: fmt.Sprintf(
+				"held back: call %d of the batch, a change before this one, waits for a person (request %s); make this call again after it", j+1, request)}
+		}
+	}
+	return nil
 }
 
 func (s *schedule) take(ctx context.Context) error {

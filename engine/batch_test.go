@@ -216,15 +216,22 @@ func TestBatchWaits(t *testing.T) {
 	}
 }
 
-// One that is not waited for stays pending, and the rest goes on.
+// One that is not waited for stays pending: reads go on, changes that were meant to
+// come after it do not run; all at once, everything goes on.
 func TestBatchPending(t *testing.T) {
 	s := newStage()
 	f := newFixture(t, asking, s.options())
-	got, err := f.DoAll(t.Context(), Batch{Calls: batch("erase touch look")})
+	got, err := f.DoAll(t.Context(), Batch{Calls: batch("touch erase touch look")})
 	f.must(err)
-	wants(t, got[0].Err, writ.Pending, "a person has to approve")
-	if got[1].Err != nil || got[2].Err != nil || s.said() != "w1 r2" {
+	wants(t, got[1].Err, writ.Pending, "a person has to approve")
+	wants(t, got[2].Err, writ.Conflict, "held back: call 2 of the batch, a change before this one, waits for a person")
+	if got[0].Err != nil || got[3].Err != nil || s.said() != "w0 r3" {
 		t.Errorf("%+v %s", got, s.said())
+	}
+	got, err = f.DoAll(t.Context(), Batch{Calls: batch("erase touch"), Order: Concurrent})
+	f.must(err)
+	if wants(t, got[0].Err, writ.Pending, ""); got[1].Err != nil {
+		t.Errorf("%+v", got)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/writ-run/writ"
@@ -91,6 +92,9 @@ func (e *Engine) prepare(ctx context.Context, c Call, id string) (call writ.Call
 	}
 	r := e.at()
 	agent, ok := r.agents[c.Agent]
+	if !ok && c.Token == "" {
+		return call, leave, e.noAgent(c.Agent)
+	}
 	if !ok {
 		return call, leave, writ.Fail(writ.Unauthenticated, "there is no such agent any more; ask the operator", nil)
 	}
@@ -123,7 +127,7 @@ func (r *rules) resolve(call *writ.Call, c Call) error {
 	}
 	canonical, value, err := t.Args(c.Args)
 	if err != nil {
-		return err
+		return inArguments(err)
 	}
 	call.Args, call.ArgsDigest = canonical, wire.Digest(canonical)
 	call.Action = string(t.ActionOf(value))
@@ -131,6 +135,16 @@ func (r *rules) resolve(call *writ.Call, c Call) error {
 	home, _ := os.UserHomeDir()
 	call.Targets, call.Resolved = targets(t.Shape.Candidates(value), call.Dir, home), true
 	return nil
+}
+
+// inArguments says that an error of the parser is about the arguments, not about the
+// request around them.
+func inArguments(err error) error {
+	var w *writ.Error
+	if errors.As(err, &w) && strings.HasPrefix(w.Msg, "JSON: ") {
+		return writ.Fail(w.Kind, "arguments: "+strings.TrimPrefix(w.Msg, "JSON: "), w.Err)
+	}
+	return err
 }
 
 func (r *rules) visibleNames(agent string) []string {
@@ -144,7 +158,8 @@ func (r *rules) visibleNames(agent string) []string {
 }
 
 // Explain decides a call without making it: every reason, and all it would reach.
-// It opens no session; quotas are held against the session of the day.
+// It opens no session: what is counted in a session or a task is held against the ones
+// that c names, and said where it names none.
 func (e *Engine) Explain(ctx context.Context, c Call) (writ.Decision, error) {
 	r := e.at()
 	agent, ok := r.agents[c.Agent]
@@ -166,8 +181,16 @@ func (e *Engine) Explain(ctx context.Context, c Call) (writ.Decision, error) {
 	if err := e.holds(ctx, r, call.Tool, d.Confine); err != nil {
 		deny(&d, "sandbox", err)
 	}
-	if err := e.room(ctx, call, d.Reserve); err != nil {
+	known := d.Reserve
+	if call.Session == "" { // what is counted in a session or a task cannot be said without one
+		known.Quotas, known.After = overTime(known.Quotas), nil
+	}
+	if err := e.room(ctx, call, known); err != nil {
 		deny(&d, "constraints", err)
+	}
+	if call.Session == "" && (len(known.Quotas) < len(d.Reserve.Quotas) || len(d.Reserve.After) > 0) {
+		d.Reasons = append(slices.Clone(d.Reasons), writ.Reason{Effect: d.Effect, Source: "constraints", Where: "not counted",
+			Text: bounds(d.Reserve) + "; name a session, and a task, to have them held against it"})
 	}
 	return d, nil
 }
@@ -176,7 +199,23 @@ func (e *Engine) Explain(ctx context.Context, c Call) (writ.Decision, error) {
 func deny(d *writ.Decision, source string, err error) {
 	_, msg := writ.Public(err)
 	d.Effect = writ.Deny
-	d.Reasons = append(slices.Clone(d.Reasons), writ.Reason{Effect: writ.Deny, Source: source, Text: msg, Where: "this machine"})
+	d.Reasons = append(slices.Clone(d.Reasons), writ.Reason{Effect: writ.Deny, Source: source, Text: strings.TrimPrefix(msg, "denied: "), Where: "this machine"})
+}
+
+func overTime(all []writ.Quota) []writ.Quota {
+	return slices.DeleteFunc(slices.Clone(all), func(q writ.Quota) bool { return q.Per != writ.PerWindow })
+}
+
+// bounds says what a reservation holds a call to.
+func bounds(r writ.Reserve) string {
+	var parts []string
+	for _, q := range r.Quotas {
+		parts = append(parts, tool.QuotaText(q))
+	}
+	if len(r.After) > 0 {
+		parts = append(parts, "only after "+strings.Join(r.After, ", "))
+	}
+	return "bounded by " + strings.Join(parts, ", ")
 }
 
 // holds reports why no sandbox could run a tool so confined, or nil.

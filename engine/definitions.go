@@ -8,9 +8,11 @@ import (
 	"strings"
 
 	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/action"
 	"github.com/writ-run/writ/ledger"
 	"github.com/writ-run/writ/store"
 	"github.com/writ-run/writ/tool"
+	"github.com/writ-run/writ/tool/define"
 	"github.com/writ-run/writ/wire"
 )
 
@@ -99,15 +101,18 @@ func (e *Engine) AcceptTool(ctx context.Context, name, digest string, cred Crede
 	}
 	e.changing.Lock()
 	defer e.changing.Unlock()
-	next, err := e.assemble(ctx, e.at().cfg) // the file as it is now
-	if err != nil {
+	r := e.at()
+	if _, err := r.diff(name); err != nil {
 		return err
 	}
-	t, ok := next.defined[name]
-	if !ok || t.Digest.String() != digest {
-		return writ.Fail(writ.Changed, fmt.Sprintf("the definition of %s is not the one that was shown; look again with: writ tool diff %s", name, name), nil)
+	t, err := fresh(r.files[name], r.cfg.Types)
+	if err != nil {
+		return writ.Fail(writ.Invalid, "the definition does not hold any more: "+err.Error(), nil)
 	}
-	if next.accepted[name].Digest == digest {
+	if t.Digest.String() != digest || r.defined[name].Digest != t.Digest {
+		return writ.Fail(writ.Changed, fmt.Sprintf("the definition of %s is not the one that was shown; 'writ config reload', then look again: writ tool diff %s", name, name), nil)
+	}
+	if r.accepted[name].Digest == digest {
 		return writ.Fail(writ.Conflict, fmt.Sprintf("tool %s is accepted as it is already", name), nil)
 	}
 	err = e.ledger.Write(ctx, func(tx *store.Tx) (ledger.Entry, error) {
@@ -117,5 +122,14 @@ func (e *Engine) AcceptTool(ctx context.Context, name, digest string, cred Crede
 	if err != nil {
 		return err
 	}
-	return e.change(ctx, e.at().cfg)
+	return e.change(ctx, r.cfg, r.loaded)
+}
+
+// fresh is the tool of a definition's file as it is at this moment.
+func fresh(file string, types *action.Registry) (*tool.Tool, error) {
+	l, err := define.Load(file, types)
+	if err != nil {
+		return nil, err
+	}
+	return l.Tool(nil)
 }

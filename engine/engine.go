@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"github.com/writ-run/writ"
-	"github.com/writ-run/writ/action"
 	"github.com/writ-run/writ/approval"
 	"github.com/writ-run/writ/config"
 	"github.com/writ-run/writ/ledger"
@@ -30,6 +29,7 @@ import (
 	"github.com/writ-run/writ/store"
 	"github.com/writ-run/writ/store/sqlite"
 	"github.com/writ-run/writ/tool"
+	"github.com/writ-run/writ/tool/define"
 	"github.com/writ-run/writ/tool/exec"
 	"github.com/writ-run/writ/tool/files"
 	"github.com/writ-run/writ/wire"
@@ -96,42 +96,17 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg, err := loadConfig(path, e.registered)
+	cfg, loaded, err := load(path, e.registered)
 	if err != nil {
 		return nil, err
 	}
 	if err := e.build(cfg, o.Launcher); err != nil {
 		return nil, err
 	}
-	if err := e.open(ctx, cfg); err != nil {
+	if err := e.open(ctx, cfg, loaded); err != nil {
 		return nil, errors.Join(err, e.close())
 	}
 	return e, nil
-}
-
-// LoadConfig reads and checks a configuration against the tools there are: those
-// built in and those defined beside it.
-func LoadConfig(path string) (*config.Config, error) { return loadConfig(path, nil) }
-
-func loadConfig(path string, registered []*tool.Tool) (*config.Config, error) {
-	return config.Load(path, func(types *action.Registry) ([]string, error) {
-		tools, err := builtins(nil, nil)
-		if err != nil {
-			return nil, err
-		}
-		names := map[string]bool{}
-		for _, t := range append(tools, registered...) {
-			names[t.Name] = true
-		}
-		loaded, err := definitions(path, types)
-		if err != nil {
-			return nil, err
-		}
-		for _, l := range loaded {
-			names[l.Definition.Name] = true
-		}
-		return sortedNames(names), nil
-	})
 }
 
 func builtins(boxes exec.Starter, jobs *exec.Jobs) ([]*tool.Tool, error) {
@@ -158,7 +133,7 @@ func (e *Engine) build(cfg *config.Config, launcher []string) error {
 }
 
 // open opens the store and what stands on it.
-func (e *Engine) open(ctx context.Context, cfg *config.Config) error {
+func (e *Engine) open(ctx context.Context, cfg *config.Config, loaded []*define.Loaded) error {
 	var err error
 	if e.store, err = sqlite.Open(ctx, cfg.StatePath); err != nil {
 		return err
@@ -179,7 +154,7 @@ func (e *Engine) open(ctx context.Context, cfg *config.Config) error {
 		return err
 	}
 	e.people = person.NewChecker(e.now)
-	if err := e.change(ctx, cfg); err != nil {
+	if err := e.change(ctx, cfg, loaded); err != nil {
 		return err
 	}
 	if err := errors.Join(e.loadState(ctx), e.loadScopes(ctx)); err != nil {

@@ -64,12 +64,12 @@ func (e *Engine) Register(ctx context.Context, t Tool) error {
 	defer e.changing.Unlock()
 	before := e.registered
 	e.registered = append(slices.Clone(before), made)
-	cfg, err := loadConfig(e.at().cfg.Path, e.registered)
+	cfg, loaded, err := load(e.at().cfg.Path, e.registered)
 	if err == nil && cfg.Digest != e.at().cfg.Digest {
 		err = errors.New("the configuration changed meanwhile; call Reload first")
 	}
 	if err == nil {
-		err = e.change(ctx, cfg)
+		err = e.change(ctx, cfg, loaded)
 	}
 	if err != nil {
 		e.registered = before

@@ -106,7 +106,7 @@ func TestOnDeniedAndOnCalled(t *testing.T) {
 	if want := []string{"write_report: written"}; !slices.Equal(called, want) {
 		t.Errorf("called %v", called)
 	}
-	if want := []string{"write_report: file_system", "write_report: invalid_argument", ": not_found", ": unauthenticated"}; !slices.Equal(denied, want) {
+	if want := []string{"write_report: file_system", "write_report: invalid_argument", ": not_found", ": not_found"}; !slices.Equal(denied, want) {
 		t.Errorf("denied %v", denied)
 	}
 }

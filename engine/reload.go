@@ -19,7 +19,7 @@ func (e *Engine) Reload(ctx context.Context) (*config.Config, error) {
 	e.changing.Lock()
 	defer e.changing.Unlock()
 	old := e.at().cfg
-	cfg, err := loadConfig(old.Path, e.registered)
+	cfg, loaded, err := load(old.Path, e.registered)
 	if err != nil {
 		return nil, writ.Fail(writ.Invalid, "the configuration does not hold, and the one before stays in force:\n"+err.Error(), nil)
 	}
@@ -27,9 +27,9 @@ func (e *Engine) Reload(ctx context.Context) (*config.Config, error) {
 		return nil, writ.Fail(writ.Conflict, "the one before stays in force, because some keys are read at the start only: "+strings.Join(keys, ", ")+
 			"; end the daemon with 'writ serve --stop' and the next command starts it anew", nil)
 	}
-	next, err := e.assemble(ctx, cfg)
+	next, err := e.assemble(ctx, cfg, loaded)
 	if err != nil {
-		return nil, writ.Fail(writ.Invalid, "the definitions do not hold, and what was before stays in force: "+err.Error(), nil)
+		return nil, err
 	}
 	err = e.ledger.Write(ctx, func(tx *store.Tx) (ledger.Entry, error) {
 		entry := ledger.Entry{Kind: "config.reloaded", Data: []wire.Field{

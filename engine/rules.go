@@ -3,12 +3,9 @@ package engine
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/writ-run/writ"
@@ -31,7 +28,8 @@ type rules struct {
 	decider     *decide.Decider
 	agents      map[string]*access.Agent
 	delegations map[string]store.Delegation // live ones, by the child's name
-	defined     map[string]*tool.Tool       // tools from files, by name
+	loaded      []*define.Loaded            // definitions from files, as they were read
+	defined     map[string]*tool.Tool       // and the tools made of them, by name
 	files       map[string]string           // and where each was read
 	accepted    map[string]store.Definition // what people accepted, by name
 	held        map[string]string           // why a tool is suspended, by name
@@ -40,10 +38,9 @@ type rules struct {
 // at is the rules in force.
 func (e *Engine) at() *rules { return e.rules.Load() }
 
-// change makes new rules under the configuration and swaps them in. One at a time:
-// whoever holds e.changing.
-func (e *Engine) change(ctx context.Context, cfg *config.Config) error {
-	next, err := e.assemble(ctx, cfg)
+// change makes new rules and swaps them in. One at a time: whoever holds e.changing.
+func (e *Engine) change(ctx context.Context, cfg *config.Config, loaded []*define.Loaded) error {
+	next, err := e.assemble(ctx, cfg, loaded)
 	if err != nil {
 		return err
 	}
@@ -51,18 +48,18 @@ func (e *Engine) change(ctx context.Context, cfg *config.Config) error {
 	return nil
 }
 
-// refresh takes up what changed in the store, under the same configuration.
+// refresh takes up what changed in the store, under the same configuration and
+// definitions: a file that somebody is editing has no part in ending a delegation.
 func (e *Engine) refresh(ctx context.Context) error {
 	e.changing.Lock()
 	defer e.changing.Unlock()
-	return e.change(ctx, e.at().cfg)
+	return e.change(ctx, e.at().cfg, e.at().loaded)
 }
 
-// assemble works out the rules from a configuration, the definitions beside it, and
-// the store.
-func (e *Engine) assemble(ctx context.Context, cfg *config.Config) (*rules, error) {
+// assemble works out the rules from a configuration, definitions, and the store.
+func (e *Engine) assemble(ctx context.Context, cfg *config.Config, loaded []*define.Loaded) (*rules, error) {
 	r := &rules{
-		cfg: cfg, agents: map[string]*access.Agent{}, delegations: map[string]store.Delegation{},
+		cfg: cfg, loaded: loaded, agents: map[string]*access.Agent{}, delegations: map[string]store.Delegation{},
 		defined: map[string]*tool.Tool{}, files: map[string]string{}, accepted: map[string]store.Definition{}, held: map[string]string{},
 	}
 	if err := e.addTools(ctx, r); err != nil {
@@ -71,11 +68,7 @@ func (e *Engine) assemble(ctx context.Context, cfg *config.Config) (*rules, erro
 	if err := e.addAgents(ctx, r); err != nil {
 		return nil, err
 	}
-	in := r.input()
-	if err := orderly(in); err != nil {
-		return nil, err
-	}
-	r.decider = decide.New(in)
+	r.decider = decide.New(r.input())
 	return r, nil
 }
 
@@ -90,11 +83,7 @@ func (e *Engine) addTools(ctx context.Context, r *rules) error {
 	for _, d := range accepted {
 		r.accepted[d.Name] = d
 	}
-	loaded, err := definitions(r.cfg.Path, r.cfg.Types)
-	if err != nil {
-		return err
-	}
-	for _, l := range loaded {
+	for _, l := range r.loaded {
 		t, err := l.Tool(e.drivers)
 		if err != nil {
 			return fmt.Errorf("%s: %w", l.File, err)
@@ -121,16 +110,6 @@ func held(t *tool.Tool, accepted map[string]store.Definition) string {
 		return fmt.Sprintf("tool %s changed and is suspended until a person accepts it: writ tool diff %s", t.Name, t.Name)
 	}
 	return ""
-}
-
-// definitions reads those beside a configuration, in tools, where no agent can
-// write. Nobody has to have any.
-func definitions(configPath string, types *action.Registry) ([]*define.Loaded, error) {
-	dir := filepath.Join(filepath.Dir(configPath), "tools")
-	if _, err := os.Lstat(dir); errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	return define.Dir(dir, types)
 }
 
 // addAgents adds the configured agents and the children they made since. A child
@@ -191,37 +170,6 @@ func (r *rules) input() decide.Input {
 		}
 	}
 	return in
-}
-
-// orderly refuses tools that could never run: after one that is not there, or
-// after each other.
-func orderly(in decide.Input) error {
-	after := map[string][]string{}
-	for _, t := range in.Tools {
-		after[t.Name] = slices.Concat(t.Constraints.OnlyAfter, in.Rules[t.Name].OnlyAfter)
-	}
-	var walk func(name string, path []string) error
-	walk = func(name string, path []string) error {
-		next, ok := after[name]
-		if !ok {
-			return fmt.Errorf("tool %s: only_after names %q, and there is no such tool", path[len(path)-1], name)
-		}
-		if slices.Contains(path, name) {
-			return fmt.Errorf("tools %s: each runs only after the next, so none could ever run; remove one from only_after", strings.Join(append(path, name), " → "))
-		}
-		for _, n := range next {
-			if err := walk(n, append(path[:len(path):len(path)], name)); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	for _, t := range in.Tools {
-		if err := walk(t.Name, nil); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // hidden is writ's own: store, keys, socket, witness, configuration, and the

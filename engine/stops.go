@@ -33,8 +33,8 @@ func (s *stops) is(chain []string) string {
 }
 
 func (s *stops) which(chain []string) string {
-	if s.stopped["*"] && len(chain) > 0 {
-		return chain[0]
+	if s.stopped["*"] {
+		return "*"
 	}
 	for _, a := range chain {
 		if s.stopped[a] {
@@ -106,5 +106,8 @@ func (s *stops) cancel(why error, match func(*run) bool) (wait func()) {
 func (s *stops) cancelAll() { s.cancel(nil, func(*run) bool { return true })() }
 
 func stoppedError(agent string) error {
-	return writ.Fail(writ.Stopped, fmt.Sprintf("agent %s is stopped; a person lifts it with: writ stop --lift", agent), nil)
+	if agent == "*" {
+		return writ.Fail(writ.Stopped, "everybody is stopped; a person lifts it with: writ stop --all --lift", nil)
+	}
+	return writ.Fail(writ.Stopped, fmt.Sprintf("agent %s is stopped; a person lifts it with: writ stop %s --lift", agent, agent), nil)
 }

@@ -1,0 +1,76 @@
+package api
+
+import (
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/writ-run/writ/approval"
+	"github.com/writ-run/writ/client"
+	"github.com/writ-run/writ/config"
+	"github.com/writ-run/writ/engine"
+)
+
+// keys are the JSON keys of a type.
+func keys(t reflect.Type) []string {
+	out := map[string]bool{}
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if !f.Anonymous && name != "-" {
+			out[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(out))
+}
+
+// Twins that no Go conversion holds equal say the same on the wire.
+func TestTwins(t *testing.T) {
+	for ours, theirs := range map[reflect.Type]reflect.Type{
+		reflect.TypeFor[engine.Agent]():        reflect.TypeFor[client.Agent](),
+		reflect.TypeFor[engine.Node]():         reflect.TypeFor[client.Node](),
+		reflect.TypeFor[nodeShape]():           reflect.TypeFor[client.Node](),
+		reflect.TypeFor[engine.ToolDiff]():     reflect.TypeFor[client.ToolDiff](),
+		reflect.TypeFor[engine.DriverReport](): reflect.TypeFor[client.DriverReport](),
+		reflect.TypeFor[approval.Request]():    reflect.TypeFor[client.Approval](),
+		reflect.TypeFor[approval.Shown]():      reflect.TypeFor[client.Shown](),
+		reflect.TypeFor[config.Request]():      reflect.TypeFor[client.Reach](),
+		reflect.TypeFor[config.Overrides]():    reflect.TypeFor[client.Overrides](),
+	} {
+		if diff := cmp.Diff(keys(ours), keys(theirs)); diff != "" {
+			t.Errorf("%v and %v: %s", ours, theirs, diff)
+		}
+	}
+}
+
+// A tool's definition crosses the door whole: nothing of what its digest covers is
+// lost on the way.
+func TestToolsCrossWhole(t *testing.T) {
+	w := newWorld(t)
+	tools, err := w.operator.Tools().All(t.Context())
+	must(t, err)
+	if len(tools) < 10 {
+		t.Errorf("%d tools", len(tools))
+	}
+	for _, got := range tools {
+		whole, err := w.engine.Tool("", got.Name)
+		must(t, err)
+		if got.Digest != whole.Digest.String() {
+			t.Errorf("%s has another digest", got.Name)
+		}
+		got.Digest, got.State, got.Held = "", "", ""
+		b, err := json.Marshal(got)
+		must(t, err)
+		var x, y map[string]any
+		must(t, json.Unmarshal(b, &x))
+		must(t, json.Unmarshal([]byte(whole.Canonical()), &y))
+		delete(x, "digest")
+		if diff := cmp.Diff(y, x); diff != "" {
+			t.Errorf("%s: %s", got.Name, diff)
+		}
+	}
+}
