@@ -39,7 +39,7 @@ func (x *exchange) agentViews() ([]client.Agent, error) {
 func agentView(a engine.Agent) client.Agent {
 	v := client.Agent{
 		Name: a.Name, Parent: a.Parent, Where: a.Where, Person: a.Person, Role: a.Role, Level: a.Level, Autonomy: a.Autonomy,
-		Workspace: a.Workspace, Project: a.Project, Constraints: a.Constraints, Tools: a.Tools, Stopped: a.Stopped,
+		Workspace: a.Workspace, Project: a.Project, Constraints: a.Constraints, Tools: a.Tools, Unavailable: a.Unavailable, Stopped: a.Stopped,
 	}
 	for _, t := range a.Tokens {
 		v.Tokens = append(v.Tokens, client.AgentToken(t))

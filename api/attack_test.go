@@ -24,7 +24,7 @@ func TestHost(t *testing.T) {
 	for _, host := range []string{"evil.example", "evil.example" + port, "127.0.0.1.evil.example", "localhost.evil.example" + port, "localhost.", "LOCALHOST", "0.0.0.0" + port,
 		"10.0.0.1", "[::2]", "127.0.0.1@evil.example", "evil.example:127.0.0.1", "2130706433", "0x7f.1", "writ"} {
 		w.refused(ask{agentDoor, "coder", "GET", "/v1/tools", []string{"Host: " + host}, ""}, 421, writ.Denied,
-			"this Host is not served here; use the address or the name that the daemon listens on")
+			"this Host is not served here; use an address or a name of the daemon: with TLS one that its certificate names")
 	}
 	for _, host := range []string{"127.0.0.1" + port, "127.0.0.1", "localhost" + port, "localhost", "[::1]" + port, "[::1]", "127.8.9.1"} {
 		w.ok(ask{agentDoor, "coder", "GET", "/v1/tools", []string{"Host: " + host}, ""})

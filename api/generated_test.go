@@ -11,25 +11,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/writ-run/writ/need"
 )
-
-// need skips a test whose component is not there; WRIT_NEED=all makes that a failure.
-func need(t *testing.T, names ...string) {
-	t.Helper()
-	for _, n := range names {
-		if _, err := exec.LookPath(n); err != nil {
-			missing(t, n+" is not installed")
-		}
-	}
-}
-
-func missing(t *testing.T, why string) {
-	t.Helper()
-	if os.Getenv("WRIT_NEED") == "all" {
-		t.Fatal(why)
-	}
-	t.Skip(why)
-}
 
 // program is the built binary as somebody else's program meets it: an address and a
 // token.
@@ -118,12 +102,12 @@ func (p *program) token() string {
 // The document of the built binary is one that a generator of somebody else's takes,
 // and the client it makes works.
 func TestGeneratedClient(t *testing.T) {
-	need(t, "go", "node", "npm")
+	need.Programs(t, "go", "node", "npm")
 	p := newProgram(t)
 	dir := filepath.Join(p.home, "generated")
 	must(t, os.CopyFS(dir, os.DirFS("testdata/generated")))
 	if out, err := p.try(dir, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"); err != nil {
-		missing(t, "npm cannot install the generator: "+out)
+		need.Lacking(t, "npm cannot install the generator: %s", out)
 	}
 	p.run(dir, "curl", "--silent", "--show-error", "--fail", "-o", "openapi.json", p.url+"/v1/openapi.json")
 	p.run(dir, "node", "node_modules/openapi-typescript/bin/cli.js", "openapi.json", "-o", "schema.d.ts")
@@ -156,7 +140,7 @@ end "ended"
 
 // The same with curl, as a person tries it.
 func TestCurl(t *testing.T) {
-	need(t, "go", "curl", "sh")
+	need.Programs(t, "go", "curl", "sh")
 	p := newProgram(t)
 	script, err := filepath.Abs("testdata/curl.sh")
 	must(t, err)

@@ -46,11 +46,11 @@ func requestID(given string) string {
 func (s *Server) fromWhere(l Listeners, h http.Handler) http.Handler {
 	ours, scheme := loopbackHost, "http"
 	if l.TLS != nil {
-		ours, scheme = func(host string) bool { return l.TLS.Certificates[0].Leaf.VerifyHostname(host) == nil }, "https"
+		ours, scheme = func(host string) bool { return l.leaf().VerifyHostname(host) == nil }, "https"
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !ours(bareHost(r.Host)) {
-			s.problem(w, r, refused{http.StatusMisdirectedRequest, writ.Denied, "this Host is not served here; use the address or the name that the daemon listens on"}, "")
+			s.problem(w, r, refused{http.StatusMisdirectedRequest, writ.Denied, "this Host is not served here; use an address or a name of the daemon: with TLS one that its certificate names"}, "")
 			return
 		}
 		for _, origin := range r.Header.Values("Origin") {

@@ -2,11 +2,13 @@ package api
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"os"
+	"sync"
 
 	"github.com/writ-run/writ/client"
 	"github.com/writ-run/writ/config"
@@ -17,6 +19,7 @@ type Listeners struct {
 	Agents   net.Listener // loopback TCP, or any address with TLS
 	Operator net.Listener // Unix socket
 	TLS      *tls.Config  // of Agents; nil: in the clear
+	leaf     func() *x509.Certificate
 }
 
 // URL is where agents come in.
@@ -32,7 +35,7 @@ func (l Listeners) URL() string {
 func Listen(at config.Listen, state string) (Listeners, error) {
 	var l Listeners
 	var err error
-	if l.TLS, err = secure(at); err != nil {
+	if l.TLS, l.leaf, err = secure(at); err != nil {
 		return Listeners{}, err
 	}
 	if a, err := netip.ParseAddrPort(at.Address); l.TLS == nil && (err != nil || !a.Addr().IsLoopback()) {
@@ -48,15 +51,55 @@ func Listen(at config.Listen, state string) (Listeners, error) {
 }
 
 // secure is the TLS of a configured certificate, or nil where there is none.
-func secure(at config.Listen) (*tls.Config, error) {
+func secure(at config.Listen) (*tls.Config, func() *x509.Certificate, error) {
 	if at.Certificate == "" && at.Key == "" {
-		return nil, nil
+		return nil, nil, nil
 	}
-	pair, err := tls.LoadX509KeyPair(at.Certificate, at.Key)
-	if err != nil {
-		return nil, fmt.Errorf("load listen.certificate and listen.key: %w; give both as PEM files that belong together", err)
+	r := &renewed{at: at}
+	if err := r.load(); err != nil {
+		return nil, nil, fmt.Errorf("load listen.certificate and listen.key: %w; give both as PEM files that belong together", err)
 	}
-	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, NextProtos: []string{"h2", "http/1.1"}}, nil
+	get := func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return r.get(), nil }
+	leaf := func() *x509.Certificate { return r.get().Leaf }
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: get, NextProtos: []string{"h2", "http/1.1"}}, leaf, nil
+}
+
+// renewed is a certificate that is taken up when its files change. Files that do not
+// load, such as one half of a renewal, leave the one before.
+type renewed struct {
+	at config.Listen
+
+	mu   sync.Mutex
+	pair *tls.Certificate
+	seen string // the files as they were when last looked at
+}
+
+func (r *renewed) load() error {
+	r.seen = r.stamp()
+	pair, err := tls.LoadX509KeyPair(r.at.Certificate, r.at.Key)
+	if err == nil {
+		r.pair = &pair
+	}
+	return err
+}
+
+func (r *renewed) stamp() string {
+	var out string
+	for _, path := range []string{r.at.Certificate, r.at.Key} {
+		if info, err := os.Stat(path); err == nil {
+			out += fmt.Sprintln(info.ModTime().UnixNano(), info.Size())
+		}
+	}
+	return out
+}
+
+func (r *renewed) get() *tls.Certificate {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stamp() != r.seen {
+		_ = r.load() // what does not load yet is looked at again when it changes
+	}
+	return r.pair
 }
 
 func listenSocket(path string) (net.Listener, error) {

@@ -109,9 +109,9 @@ func rows() []malformed {
 		calls(`{"tool":"stat","agent":"other"}`, `JSON: unknown field "agent" at byte 15 (pointer "/agent"); remove it or spell it exactly as documented`),
 		calls(`{"tool":"stat","agent_id":"other"}`, `JSON: unknown field "agent_id" at byte 15 (pointer "/agent_id"); remove it or spell it exactly as documented`),
 		calls(`{"tool":"stat","approval":"ap_x"}`, `JSON: unknown field "approval" at byte 15 (pointer "/approval"); remove it or spell it exactly as documented`),
-		calls(`{"tool":"stat","args":"{}"}`, `JSON: the value is not an object at byte 0; send an object`),
-		calls(`{"tool":"stat","args":null}`, `JSON: the value is not an object at byte 0; send an object`),
-		calls(`{"tool":"stat","args":[]}`, `JSON: the value is not an object at byte 0; send an object`),
+		calls(`{"tool":"stat","args":"{}"}`, `arguments: the value is not an object at byte 0; send an object`),
+		calls(`{"tool":"stat","args":null}`, `arguments: the value is not an object at byte 0; send an object`),
+		calls(`{"tool":"stat","args":[]}`, `arguments: the value is not an object at byte 0; send an object`),
 		calls(`{"tool":"stat","args":{"agent_id":"other","path":"."}}`, `stat: unknown argument "agent_id"`),
 		calls(`{"tool":"stat","args":{}}`, `stat: argument "path" is missing; it takes path`),
 		calls(`{"tool":"stat","args":{"path":7}}`, `stat: argument "path": want a string, not a number`),
@@ -207,7 +207,7 @@ func rows() []malformed {
 		{O, op, "POST", "/v1/explain", nil, `{"agent":"nobody","tool":"stat"}`, 404, find, `there is no agent "nobody"; agents are in the configuration`},
 		{O, op, "GET", "/v1/ledger/calls/call_x", nil, "", 404, find, "the ledger has nothing about such a call; 'writ ledger tail' shows ids"},
 		{O, op, "GET", "/v1/tools/stat/diff", nil, "", 404, find, "tool stat is part of the program; only definitions from files are accepted"},
-		{O, op, "POST", "/v1/tools/count_words/accept", nil, `{"digest":"x","by":` + by + `}`, 409, writ.Changed, "the definition of count_words is not the one that was shown; look again with: writ tool diff count_words"},
+		{O, op, "POST", "/v1/tools/count_words/accept", nil, `{"digest":"x","by":` + by + `}`, 409, writ.Changed, "the definition of count_words is not the one that was shown; 'writ config reload', then look again: writ tool diff count_words"},
 		{O, op, "POST", "/v1/stops/coder/lift", nil, `{"by":{"passphrase":"nonsense nonsense"}}`, 401, auth, badPass},
 	}
 }

@@ -56,6 +56,33 @@ func elsewhere(t *testing.T) net.IP {
 	return net.IPv4(127, 0, 0, 1)
 }
 
+// A renewed certificate is taken up without a restart; half of a renewal is not.
+func TestRenewedCertificate(t *testing.T) {
+	at, _ := certificate(t, []string{"one.test"})
+	next, _ := certificate(t, []string{"two.test"})
+	_, leaf, err := secure(at)
+	must(t, err)
+	names := func() string { return strings.Join(leaf().DNSNames, " ") }
+	if names() != "one.test" {
+		t.Fatalf("it is for %s", names())
+	}
+	move := func(from, to string) {
+		t.Helper()
+		b, err := os.ReadFile(from)
+		must(t, err)
+		must(t, os.WriteFile(to, b, 0o600))
+		must(t, os.Chtimes(to, time.Now(), time.Now().Add(time.Minute)))
+	}
+	move(next.Certificate, at.Certificate)
+	if names() != "one.test" {
+		t.Error("a certificate without its key was taken up")
+	}
+	move(next.Key, at.Key)
+	if names() != "two.test" {
+		t.Errorf("still for %s", names())
+	}
+}
+
 func TestTLS(t *testing.T) {
 	far := elsewhere(t)
 	at, trust := certificate(t, []string{"writ.test"}, net.IPv4(127, 0, 0, 1), far)

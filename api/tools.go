@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 
+	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/client"
 	"github.com/writ-run/writ/engine"
 	"github.com/writ-run/writ/tool"
@@ -38,6 +39,9 @@ func (x *exchange) toolView(t *tool.Tool) (client.Tool, error) {
 	v.Digest = t.Digest.String()
 	if x.operator {
 		v.State, v.Held = x.engine.ToolState(t)
+	}
+	if err := x.engine.Unavailable(x.r.Context(), x.who.Agent, t.Name); err != nil {
+		_, v.Unavailable = writ.Public(err)
 	}
 	return v, nil
 }

@@ -18,6 +18,7 @@ type Agent struct {
 	Project     string            `json:"project"`
 	Constraints map[string]string `json:"constraints"`
 	Tools       []string          `json:"tools"`
+	Unavailable []string          `json:"unavailable,omitempty" jsonschema:"those of them that no sandbox of this machine can run"`
 	Stopped     bool              `json:"stopped"`
 	Tokens      []AgentToken      `json:"tokens" jsonschema:"for operators"`
 }

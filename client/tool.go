@@ -32,6 +32,7 @@ type Tool struct {
 	Runner      Runner          `json:"runner"`
 	Digest      string          `json:"digest" jsonschema:"of the whole definition: a changed one is a new tool"`
 	State       string          `json:"state,omitempty" jsonschema:"for operators: builtin, library, accepted, suspended or disabled"`
+	Unavailable string          `json:"unavailable,omitempty" jsonschema:"why no sandbox of this machine can run it for this agent"`
 	Held        string          `json:"held,omitempty" jsonschema:"for operators: why it is suspended"`
 }
 

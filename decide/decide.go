@@ -123,6 +123,19 @@ func (d *Decider) Visible(agent, toolName string) bool {
 	return false
 }
 
+// Reach is all that an agent's call of a tool may reach before its arguments ask for
+// more; ok is false where it may not use the tool.
+func (d *Decider) Reach(agent, toolName string) (reach writ.Confinement, ok bool) {
+	v := d.agents[agent][toolName]
+	if v == nil || !d.Visible(agent, toolName) {
+		return writ.Confinement{}, false
+	}
+	for _, p := range v.byAction {
+		reach = p.confine // of all types alike
+	}
+	return reach, true
+}
+
 // Decide implements writ.Decider.
 func (d *Decider) Decide(_ context.Context, c writ.Call) (writ.Decision, error) {
 	v := d.agents[c.Agent][c.Tool]

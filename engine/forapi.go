@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -20,6 +21,17 @@ func (e *Engine) ToolState(t *tool.Tool) (state, held string) {
 		return "accepted", ""
 	}
 	return string(t.Runner.Kind), ""
+}
+
+// Unavailable is why no sandbox of this machine could run a tool for an agent that may
+// use it, or nil.
+func (e *Engine) Unavailable(ctx context.Context, agent, name string) error {
+	r := e.at()
+	reach, ok := r.decider.Reach(agent, name)
+	if !ok {
+		return nil
+	}
+	return e.holds(ctx, r, name, reach)
 }
 
 // Below reports whether an agent is another one or stands below it. A child that

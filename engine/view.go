@@ -26,6 +26,7 @@ type Agent struct {
 	Project     string            `json:"project"`
 	Constraints map[string]string `json:"constraints"`
 	Tools       []string          `json:"tools"`
+	Unavailable []string          `json:"unavailable,omitempty"` // those of them that no sandbox of this machine can run
 	Stopped     bool              `json:"stopped"`
 	Tokens      []AgentToken      `json:"tokens"`
 }
@@ -46,7 +47,13 @@ func (e *Engine) Agents(ctx context.Context) ([]Agent, error) {
 	r := e.at()
 	out := make([]Agent, 0, len(r.agents))
 	for _, name := range sortedNames(r.agents) {
-		out = append(out, e.showAgent(r, r.agents[name], tokens))
+		v := e.showAgent(r, r.agents[name], tokens)
+		for _, t := range v.Tools {
+			if e.Unavailable(ctx, name, t) != nil {
+				v.Unavailable = append(v.Unavailable, t)
+			}
+		}
+		out = append(out, v)
 	}
 	return out, nil
 }

@@ -51,13 +51,20 @@ func full(text string) error {
 
 func exhausted(tool string, q writ.Quota, oldest string, now time.Time) string {
 	if q.Per != writ.PerWindow {
-		return fmt.Sprintf("tool %s was used %d times in this %s, which is all it may be", tool, q.Max, q.Per)
+		return fmt.Sprintf("tool %s was used %s in this %s, which is all it may be", tool, times(q.Max), q.Per)
 	}
 	again := ""
 	if at, err := time.Parse(TimeFormat, oldest); err == nil {
 		again = fmt.Sprintf("; again in %s", max(time.Second, at.Add(q.Window).Sub(now).Round(time.Second)))
 	}
-	return fmt.Sprintf("tool %s was used %d times within %s, which is all it may be%s", tool, q.Max, span(q.Window), again)
+	return fmt.Sprintf("tool %s was used %s within %s, which is all it may be%s", tool, times(q.Max), span(q.Window), again)
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
 }
 
 // span is a window as it is written.

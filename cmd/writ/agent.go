@@ -75,6 +75,9 @@ func showAgent(g client.Agent) {
 		fmt.Printf("  %s: %s\n", k, g.Constraints[k])
 	}
 	fmt.Printf("  tools      %s\n", strings.Join(g.Tools, ", "))
+	if len(g.Unavailable) > 0 {
+		fmt.Printf("  of which not on this machine: %s ('writ explain' says why)\n", strings.Join(g.Unavailable, ", "))
+	}
 	for _, t := range g.Tokens {
 		state := "good"
 		if t.Revoked != "" {
@@ -83,7 +86,7 @@ func showAgent(g client.Agent) {
 		fmt.Printf("  token      %s made %s, %s\n", t.ID, t.Created, state)
 	}
 	if g.Stopped {
-		fmt.Println("  STOPPED: 'writ stop --lift' lifts it")
+		fmt.Printf("  STOPPED: 'writ stop %s --lift' lifts it, or --all where everybody is\n", g.Name)
 	}
 }
 

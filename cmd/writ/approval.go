@@ -191,5 +191,8 @@ func (a *app) decide(ctx context.Context, daemon *client.Client, id, digest stri
 		return a.print(r)
 	}
 	fmt.Printf("%s %s by %s\n", r.ID, r.State, r.By)
+	if approve {
+		fmt.Println("the call runs now if its caller waits, else when the agent makes the same call again")
+	}
 	return nil
 }

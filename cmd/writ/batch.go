@@ -25,7 +25,7 @@ func (a *app) batchCommand() *cobra.Command {
 $WRIT_TOKEN. Results keep the order of the calls, and one that fails does not stop
 the others. Consecutive calls that only read run at once, a call that changes
 something runs alone; with --order concurrent all run at once. A call that waits for
-a person holds back only the later changes.
+a person holds back only the later changes; with the --wait over, they are refused.
 
 Exit code: 0 when every call ran, else that of the first that did not.`,
 		Example: `  echo '[{"tool":"stat","args":{"path":"a"}},{"tool":"read_file","args":{"path":"b"}}]' | writ batch -
@@ -42,7 +42,7 @@ Exit code: 0 when every call ran, else that of the first that did not.`,
 			}
 			reply, err := c.Batch(cmd.Context(), req, wait)
 			if err != nil {
-				return err
+				return brokenOff(cmd.Context(), err)
 			}
 			return a.showBatch(req.Calls, reply)
 		},
@@ -74,7 +74,7 @@ func readCalls(path string) ([]client.BatchCall, error) {
 	dec := json.NewDecoder(strings.NewReader(string(b)))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&calls); err != nil {
-		return nil, usagef(`%s is not a JSON array of {"tool": …, "args": {…}}: %v`, path, err)
+		return nil, usagef(`%s is not a JSON array of {"tool": …, "args": {…}}; nothing was called`, path)
 	}
 	return calls, nil
 }

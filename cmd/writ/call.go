@@ -144,11 +144,23 @@ func (a *app) call(ctx context.Context, daemon *client.Client, req client.CallRe
 			if a.json && p != nil {
 				return errors.Join(a.print(p), exitCode(codeOf(err)))
 			}
-			return err
+			return brokenOff(ctx, err)
 		default:
 			return a.showReply(reply)
 		}
 	}
+}
+
+// brokenOff says what became of a call whose answer did not come.
+func brokenOff(ctx context.Context, err error) error {
+	var p *client.Problem
+	switch {
+	case errors.As(err, &p):
+		return err
+	case ctx.Err() != nil:
+		return errors.New("interrupted; the call was cancelled, and what it ran is ended: 'writ ledger tail' shows how far it came")
+	}
+	return fmt.Errorf("the daemon went away during the call (%w); 'writ ledger tail' shows how far it came", err)
 }
 
 func (a *app) leftPending(id string) error {

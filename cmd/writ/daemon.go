@@ -43,6 +43,9 @@ func (a *app) dial(ctx context.Context, warn func(format string, args ...any)) (
 		return nil, err
 	}
 	cfg, err := engine.LoadConfig(path)
+	if _, gone := os.Stat(path); errors.Is(gone, os.ErrNotExist) && (a.configFlag != "" || os.Getenv("WRIT_CONFIG") != "") {
+		return nil, err // the daemon that runs is not the one that was meant
+	}
 	if err != nil {
 		c := client.Dial(config.StateOf(path))
 		if _, dead := c.Health(ctx); dead != nil {

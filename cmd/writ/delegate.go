@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -105,7 +106,7 @@ func showTree(nodes []client.Node, indent string) {
 	for _, n := range nodes {
 		note := ""
 		if n.Delegated != "" {
-			note = ", " + until(n.Delegated) + " over"
+			note = ", ends " + until(n.Delegated)
 		}
 		if n.Stopped {
 			note += ", STOPPED"
@@ -113,7 +114,11 @@ func showTree(nodes []client.Node, indent string) {
 		fmt.Printf("%s%s (level %s, autonomy %s%s)\n", indent, n.Name, n.Level, n.Autonomy, note)
 		fmt.Printf("%s  files %s below %s, network %s, terminal %s, code %s\n", indent,
 			n.Constraints["file_system"], n.Workspace, n.Constraints["network"], n.Constraints["terminal"], n.Constraints["code_execution"])
-		fmt.Printf("%s  tools %s\n", indent, cmp.Or(strings.Join(n.Tools, ", "), "none"))
+		usable := slices.DeleteFunc(slices.Clone(n.Tools), func(t string) bool { return slices.Contains(n.Unavailable, t) })
+		fmt.Printf("%s  tools %s\n", indent, cmp.Or(strings.Join(usable, ", "), "none"))
+		if len(n.Unavailable) > 0 {
+			fmt.Printf("%s  not on this machine: %s\n", indent, strings.Join(n.Unavailable, ", "))
+		}
 		showTree(n.Children, indent+"    ")
 	}
 }

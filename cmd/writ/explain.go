@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -14,7 +15,7 @@ import (
 )
 
 func (a *app) explainCommand() *cobra.Command {
-	var agent, argsFlag string
+	var agent, argsFlag, session, task string
 	c := &cobra.Command{
 		Use:   "explain TOOL [KEY=TEXT | KEY:=JSON]...",
 		Short: "Say what would be decided about a call, and why",
@@ -41,7 +42,7 @@ Exit code 3 when it would be denied, 4 when a person would be asked.`,
 			if err != nil {
 				return err
 			}
-			x, err := daemon.Explain(cmd.Context(), client.ExplainRequest{Agent: agent, Tool: words[0], Args: args})
+			x, err := daemon.Explain(cmd.Context(), client.ExplainRequest{Agent: agent, Tool: words[0], Args: args, Session: session, Task: cmp.Or(task, session)})
 			if err != nil {
 				return err
 			}
@@ -52,6 +53,10 @@ Exit code 3 when it would be denied, 4 when a person would be asked.`,
 	c.Flags().StringVar(&agent, "agent", "", "the agent that would call")
 	a.flagValues(c, "agent", agentNames)
 	c.Flags().StringVar(&argsFlag, "args", "", "arguments as a JSON object; - reads them from standard input")
+	c.Flags().StringVar(&session, "session", "", "the session whose counts are held against it")
+	c.Flags().StringVar(&task, "task", "", "the task, by id (default: the session)")
+	a.flagValues(c, "session", sessionIDs)
+	a.flagValues(c, "task", openTasks)
 	return c
 }
 
@@ -100,7 +105,7 @@ func showReach(c writ.Confinement) {
 	if c.Network.Mode != writ.NetworkNone {
 		hosts = list(c.Network.Hosts)
 	}
-	programs := c.Exec.Mode.String()
+	programs := map[writ.ExecMode]string{writ.ExecNone: "nothing besides the tool itself", writ.ExecAny: "any program it can read"}[c.Exec.Mode]
 	if c.Exec.Mode == writ.ExecListed {
 		programs = fmt.Sprintf("%d listed files", len(c.Exec.Files))
 	}

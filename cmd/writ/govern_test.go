@@ -92,7 +92,7 @@ func TestConstraints(t *testing.T) {
 	w.ok(stat()) // the session of the day is another
 	list := func(task string) outcome { return w.run("", "call", "list_directory", "--task", task) }
 	w.ok(list("one"))
-	w.denied(list("one"), "used 1 times in this task")
+	w.denied(list("one"), "used once in this task")
 	w.ok(list("two"))
 	put := func(task string) outcome {
 		return w.run("", "call", "write_file", "path=b", "content=x", "--task", task)
@@ -106,7 +106,7 @@ func TestConstraints(t *testing.T) {
 	w.denied(put("two"), "only after read_file")
 	w.denied(w.run("", "call", "move_file", "from=a", "to=c"), "for code alone")
 	w.ok(w.run("", "call", "delete_file", "path=b"))
-	w.denied(w.run("", "call", "delete_file", "path=a"), "used 1 times within 1h, which is all it may be; again in ")
+	w.denied(w.run("", "call", "delete_file", "path=a"), "used once within 1h, which is all it may be; again in ")
 	w.explains("which is all it may be", "delete_file", "path=a")
 	w.verifies()
 }

@@ -102,6 +102,9 @@ func (a *app) writeStarter(agent, person, workspace string) error {
 	}
 	if _, err := os.Stat(path); err == nil {
 		fmt.Printf("configuration  %s (kept as it is)\n", path)
+		if workspace != "" {
+			fmt.Println("               --workspace is for a new configuration; edit this one instead")
+		}
 		return nil
 	}
 	if workspace == "" {

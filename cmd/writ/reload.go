@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/writ-run/writ/client"
 	"github.com/writ-run/writ/engine"
 )
 
@@ -37,9 +38,22 @@ new start: writ serve --stop.`,
 				fmt.Println("warning:", visible(w))
 			}
 			fmt.Println("reloaded; policy", r.Policy)
-			return nil
+			return sayHeld(cmd.Context(), c)
 		},
 	}
+}
+
+// sayHeld names the tools that a person has to look at.
+func sayHeld(ctx context.Context, c *client.Client) error {
+	for t, err := range c.Tools().Each(ctx) {
+		if err != nil {
+			return err
+		}
+		if t.Held != "" {
+			fmt.Println("suspended:", visible(t.Held))
+		}
+	}
+	return nil
 }
 
 // reloadOnSignal reloads whenever the process is told to, until ctx ends.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -76,17 +77,21 @@ func (a *app) taskList() *cobra.Command {
 
 func (a *app) taskEnd() *cobra.Command {
 	return &cobra.Command{
-		ValidArgsFunction: a.offer(taskIDs),
-		Use:               "end ID", Short: "End a task and all it owns", Args: exactly(1, "a task's id; 'writ task list' shows them"), Example: "  writ task end task_abc123",
+		ValidArgsFunction: a.offer(openTasks),
+		Use:               "end ID|NAME", Short: "End a task and all it owns", Args: exactly(1, "a task's id or name; 'writ task list' shows them"), Example: "  writ task end fix-tests\n  writ task end task_abc123",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.eitherClient(cmd.Context())
 			if err != nil {
 				return err
 			}
-			if err := c.EndTask(cmd.Context(), args[0]); err != nil {
+			id, err := taskID(cmd.Context(), c, args[0])
+			if err != nil {
 				return err
 			}
-			return a.said("ended", args[0])
+			if err := c.EndTask(cmd.Context(), id); err != nil {
+				return err
+			}
+			return a.said("ended", id)
 		},
 	}
 }
@@ -119,6 +124,41 @@ func (a *app) taskRate() *cobra.Command {
 	}
 	personFlags(c, &src)
 	return c
+}
+
+// taskID finds the one open task of a name.
+func taskID(ctx context.Context, c *client.Client, name string) (string, error) {
+	if strings.HasPrefix(name, "task_") {
+		return name, nil
+	}
+	var found []string
+	for t, err := range c.Tasks().Each(ctx) {
+		if err != nil {
+			return "", err
+		}
+		if t.Name == name && t.Ended == "" {
+			found = append(found, t.ID)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return "", fmt.Errorf("there is no open task %q; 'writ task list' shows them", name)
+	case 1:
+		return found[0], nil
+	}
+	return "", fmt.Errorf("%d open tasks are called %q; name one by its id: %s", len(found), name, strings.Join(found, ", "))
+}
+
+func openTasks(ctx context.Context, c *client.Client) []string {
+	var out []string
+	c.Token = os.Getenv("WRIT_TOKEN")
+	all, _ := c.Tasks().Newest(ctx, 100)
+	for _, t := range all {
+		if t.Ended == "" {
+			out = append(out, t.ID+"\t"+t.Agent+" "+t.Name)
+		}
+	}
+	return out
 }
 
 func taskIDs(ctx context.Context, c *client.Client) []string {
