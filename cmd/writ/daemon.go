@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -87,6 +88,10 @@ func startDaemon(ctx context.Context, cfg *config.Config, c *client.Client) erro
 		return fmt.Errorf("start the daemon: %w", err)
 	}
 	defer log.Close()
+	before, err := log.Seek(0, io.SeekEnd) // what others said before is not about this start
+	if err != nil {
+		return fmt.Errorf("start the daemon: %w", err)
+	}
 	cmd := exec.Command(self, "serve", "--config", cfg.Path)
 	cmd.Env, cmd.Dir = cleanEnv(), "/"
 	cmd.Stdout, cmd.Stderr = log, log
@@ -105,7 +110,7 @@ func startDaemon(ctx context.Context, cfg *config.Config, c *client.Client) erro
 			if _, err := c.Health(ctx); err == nil {
 				return nil
 			}
-			return fmt.Errorf("the daemon did not start: %s", lastLines(logPath))
+			return fmt.Errorf("the daemon did not start: %s", lastLines(logPath, before))
 		case <-ctx.Done():
 			return errors.New("the daemon does not answer; see " + logPath)
 		case <-time.After(20 * time.Millisecond):
@@ -129,11 +134,12 @@ func cleanEnv() []string {
 	return out
 }
 
-func lastLines(path string) string {
+func lastLines(path string, from int64) string {
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return err.Error()
 	}
+	b = b[min(from, int64(len(b))):]
 	lines := strings.Split(strings.TrimSpace(string(bytes.ToValidUTF8(b, nil))), "\n")
 	return strings.Join(lines[max(0, len(lines)-5):], "\n")
 }
