@@ -213,7 +213,7 @@ func TestExpire(t *testing.T) {
 		if got := o.state(r.ID); got != "expired" || o.ran() != 0 {
 			t.Error(got, o.ran())
 		}
-		entries, err := o.db.Tail(t.Context(), 10)
+		entries, err := o.db.EntriesBefore(t.Context(), 0, 10)
 		if err != nil {
 			t.Fatal(err)
 		}

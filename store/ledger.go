@@ -74,11 +74,6 @@ func scanEntry(rows *sql.Rows) (Entry, error) {
 	return e, err
 }
 
-// Tail lists the last n entries in order.
-func (db *DB) Tail(ctx context.Context, n int) ([]Entry, error) {
-	return query(ctx, db, scanEntry, `SELECT * FROM (`+entryColumns+` ORDER BY seq DESC LIMIT $1) t ORDER BY seq`, n)
-}
-
 // After lists at most n entries after a sequence number.
 func (db *DB) After(ctx context.Context, seq int64, n int) ([]Entry, error) {
 	return query(ctx, db, scanEntry, entryColumns+` WHERE seq > $1 ORDER BY seq LIMIT $2`, seq, n)

@@ -225,7 +225,6 @@ func (e Engine) testLedger(t *testing.T) {
 	}
 	for name, list := range map[string][2][]store.Entry{
 		"all":   {all, want},
-		"tail":  {must(db.Tail(t.Context(), 3)), want[2097:]},
 		"after": {must(db.After(t.Context(), 10, 5)), want[10:15]},
 		"call":  {must(db.OfCall(t.Context(), "call7")), want[14:16]},
 		"none":  {must(db.OfCall(t.Context(), "%")), []store.Entry{}},

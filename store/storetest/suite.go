@@ -49,6 +49,7 @@ func Run(t *testing.T, e Engine) {
 	t.Run("uses", e.testUses)
 	t.Run("definitions", e.testDefinitions)
 	t.Run("delegations", e.testDelegations)
+	t.Run("pages", e.testPages)
 	t.Run("ledger", e.testLedger)
 	t.Run("transactions", e.testTransactions)
 	t.Run("guards", e.testGuards)
