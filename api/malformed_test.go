@@ -112,7 +112,7 @@ func rows() []malformed {
 		calls(`{"tool":"stat","args":"{}"}`, `arguments: the value is not an object at byte 0; send an object`),
 		calls(`{"tool":"stat","args":null}`, `arguments: the value is not an object at byte 0; send an object`),
 		calls(`{"tool":"stat","args":[]}`, `arguments: the value is not an object at byte 0; send an object`),
-		calls(`{"tool":"stat","args":{"agent_id":"other","path":"."}}`, `stat: unknown argument "agent_id"`),
+		calls(`{"tool":"stat","args":{"agent_id":"other","path":"."}}`, `stat: unknown argument "agent_id"; it takes path`),
 		calls(`{"tool":"stat","args":{}}`, `stat: argument "path" is missing; it takes path`),
 		calls(`{"tool":"stat","args":{"path":7}}`, `stat: argument "path": want a string, not a number`),
 		calls(`{"tool":"wait","args":{"n":"x"}}`, `wait: argument "n": want an integer, not a string`),

@@ -194,7 +194,11 @@ func objectFault(schema map[string]any, v map[string]any, at string) string {
 	_, patterns := schema["patternProperties"]
 	for _, name := range sortedKeys(v) {
 		if _, ok := props[name]; !ok && !patterns && schema["additionalProperties"] == false {
-			return fmt.Sprintf("unknown argument %q%s", short(inside(name)), spell.Hint(name, known))
+			hint := spell.Hint(name, known)
+			if hint == "" && len(known) > 0 {
+				hint = "; it takes " + strings.Join(known, ", ")
+			}
+			return fmt.Sprintf("unknown argument %q%s", short(inside(name)), hint)
 		}
 	}
 	required, _ := schema["required"].([]any)

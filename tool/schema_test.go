@@ -80,7 +80,7 @@ func TestArgsRefuses(t *testing.T) {
 	for args, want := range map[string]string{
 		`{}`:                                             `t: argument "name" is missing; it takes any, count, either, fixed, flag, flags, level, list, maybe, mode, name, one, options, ratio, step`,
 		`{"nme":"ab"}`:                                   `t: unknown argument "nme"; did you mean name?`,
-		`{"name":"ab","zzzz":1}`:                         `t: unknown argument "zzzz"`,
+		`{"name":"ab","zzzz":1}`:                         `t: unknown argument "zzzz"; it takes any, count, either, fixed, flag, flags, level, list, maybe, mode, name, one, options, ratio, step`,
 		`{"name":"ab","Count":1}`:                        `t: unknown argument "Count"; did you mean count?`,
 		`{"name":5}`:                                     `t: argument "name": want a string, not a number`,
 		`{"name":null}`:                                  `t: argument "name": want a string, not null`,

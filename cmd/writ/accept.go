@@ -1,7 +1,9 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -42,14 +44,27 @@ func showDiff(d client.ToolDiff) {
 		fmt.Printf("tool %s (%s) changed since %s accepted it %s\n", d.Name, d.File, d.By, ago(d.At))
 	}
 	for _, c := range d.Changes {
-		if c.Was != "" {
-			fmt.Printf("- %s: %s\n", oneLine(c.Key), oneLine(c.Was))
-		}
-		if c.Is != "" {
-			fmt.Printf("+ %s: %s\n", oneLine(c.Key), oneLine(c.Is))
-		}
+		showValue("-", c.Key, c.Was)
+		showValue("+", c.Key, c.Is)
 	}
 	fmt.Printf("digest %s\n", d.Digest)
+}
+
+// showValue prints one side of a change; a text of several lines, such as a script,
+// as lines, so that a person can read what they accept.
+func showValue(sign, key, value string) {
+	if value == "" {
+		return
+	}
+	var text string
+	if json.Unmarshal([]byte(value), &text) != nil || !strings.Contains(text, "\n") {
+		fmt.Printf("%s %s: %s\n", sign, oneLine(key), oneLine(value))
+		return
+	}
+	fmt.Printf("%s %s:\n", sign, oneLine(key))
+	for line := range strings.Lines(text) {
+		fmt.Printf("%s     %s\n", sign, visible(strings.TrimRight(line, "\n")))
+	}
 }
 
 func (a *app) toolAccept() *cobra.Command {

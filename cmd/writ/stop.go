@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"github.com/writ-run/writ/client"
@@ -36,10 +34,10 @@ what it runs is killed. A stop survives restarts; only a person lifts it, with
 			}
 			if !lift {
 				err := daemon.Stop(cmd.Context(), client.StopRequest{Agent: agent, Reason: reason})
-				if err == nil {
-					fmt.Println("stopped", stoppedName(agent))
+				if err != nil {
+					return err
 				}
-				return err
+				return a.said("stopped", stoppedName(agent))
 			}
 			by, err := src.credentials(cmd.Context())
 			if err != nil {
@@ -48,8 +46,7 @@ what it runs is killed. A stop survives restarts; only a person lifts it, with
 			if err := daemon.Lift(cmd.Context(), agent, by); err != nil {
 				return err
 			}
-			fmt.Println("lifted the stop of", stoppedName(agent))
-			return nil
+			return a.said("lifted the stop of", stoppedName(agent))
 		},
 	}
 	c.ValidArgsFunction = a.offer(agentNames)
