@@ -15,10 +15,11 @@ import (
 // host in them once. A call that was not resolved is refused, because a decision
 // over unresolved names would be a decision about something else.
 type Call struct {
-	ID      string // unique, made by the edge
-	Agent   string // authenticated, never taken from the arguments
-	Root    string // the agent at the top of its chain of delegation: quotas over time count against it
-	Person  string // whom the agent acts for; may be empty
+	ID      string   // unique, made by the edge
+	Agent   string   // authenticated, never taken from the arguments
+	Chain   []string // the agent and those it was delegated by, nearest first, as they were when the call arrived
+	Token   string   // the id of the token it came with; empty: none
+	Person  string   // whom the agent acts for; may be empty
 	Session string
 	Task    string
 	Door    string // the front door it came through: http, cli, library
@@ -38,6 +39,14 @@ type Call struct {
 	Dir      string   // absolute working directory, symlinks resolved
 	Targets  []Target // every path and host the arguments name
 	Resolved bool     // Targets is complete
+}
+
+// Root is the agent at the top of the chain: what counts over time counts against it.
+func (c *Call) Root() string {
+	if len(c.Chain) == 0 {
+		return c.Agent
+	}
+	return c.Chain[len(c.Chain)-1]
 }
 
 // A Target is one path or host named by an argument, resolved before deciding.

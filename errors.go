@@ -69,9 +69,9 @@ func KindOf(err error) Kind {
 	return kind
 }
 
-// refusal turns a decision into the error the caller gets: every reason that
+// Refusal is the error that the caller of a denied call gets: every reason that
 // denied, in one line, without the configuration lines behind them.
-func refusal(d Decision) *Error {
+func (d Decision) Refusal() *Error {
 	var said []string
 	for _, r := range d.Reasons {
 		if r.Effect == Deny {

@@ -99,7 +99,7 @@ func (g *Gate) Do(ctx context.Context, c Call) (Result, error) {
 		}
 	}
 	if d.Effect == Deny {
-		return g.refuse(ctx, c, d, agreed.ID, refusal(d))
+		return g.refuse(ctx, c, d, agreed.ID, d.Refusal())
 	}
 	if err := g.record.Record(ctx, Event{Kind: EventStarted, Call: c, Decision: d, Approval: agreed.ID}); err != nil {
 		return g.notStarted(ctx, c, d, agreed.ID, notRecorded(err))

@@ -37,8 +37,8 @@ type Server struct {
 // limits are what callers may have under way at once, and for how long. The
 // operator's socket has slots of its own, so that no agent can keep a stop out.
 type limits struct {
-	requests, connections, tokenRequests int // at a door, at the agents' door, of a token
-	streams, tokenStreams                int // event streams at a door, of a token
+	requests, connections, agentRequests int // at a door, at the agents' door, of a token
+	streams, agentStreams                int // event streams at a door, of a token
 
 	body           int64         // bytes of a request: arguments, and a little for what goes around them
 	header         int           // bytes of its headers
@@ -50,7 +50,7 @@ type limits struct {
 
 func usual() limits {
 	return limits{
-		requests: 512, connections: 512, tokenRequests: 128, streams: 32, tokenStreams: 4,
+		requests: 512, connections: 512, agentRequests: 128, streams: 32, agentStreams: 4,
 		body: wire.MaxBytes + 64<<10, header: 64 << 10,
 		readHeader: 5 * time.Second, readBody: 20 * time.Second, idle: 30 * time.Second,
 		heartbeat: 15 * time.Second, unread: 10 * time.Second,
@@ -101,6 +101,7 @@ func serve(ctx context.Context, e *engine.Engine, l Listeners, log *slog.Logger,
 
 func serveAgents(srv *http.Server, l Listeners, connections int) error {
 	tcp := atMost(l.Agents, connections)
+	srv.ConnState = tcp.state
 	if l.TLS == nil {
 		return srv.Serve(tcp)
 	}
@@ -112,7 +113,7 @@ func (s *Server) httpServer(h http.Handler) *http.Server {
 	return &http.Server{
 		Handler: s.bounded(h, make(chan struct{}, s.limits.requests)), MaxHeaderBytes: s.limits.header,
 		ReadHeaderTimeout: s.limits.readHeader, ReadTimeout: s.limits.readBody, IdleTimeout: s.limits.idle,
-		HTTP2:    &http.HTTP2Config{MaxConcurrentStreams: s.limits.tokenRequests},
+		HTTP2:    &http.HTTP2Config{MaxConcurrentStreams: s.limits.agentRequests},
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 }

@@ -22,7 +22,7 @@ func streamEvents(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	left, err := x.beginStream(x.rt.door, x.who.Token)
+	left, err := x.beginStream(x.rt.door, x.engine.Root(x.who.Agent))
 	if err != nil {
 		return err
 	}

@@ -168,7 +168,7 @@ func (w *world) open(c *client.Client) (next func() (client.Event, error), end f
 }
 
 func TestEventLimits(t *testing.T) {
-	w := newWorld(t, func(l *limits) { l.streams, l.tokenStreams = 3, 2 })
+	w := newWorld(t, func(l *limits) { l.streams, l.agentStreams = 3, 2 })
 	stream := func(who string) (func() (client.Event, error), func()) {
 		next, end := w.open(w.agent(who))
 		_, err := next()
@@ -178,7 +178,7 @@ func TestEventLimits(t *testing.T) {
 	w.append1("other")
 	stream("coder")
 	_, end := stream("coder")
-	w.refused(ask{agentDoor, "coder", "GET", "/v1/events", nil, ""}, 409, writ.Conflict, "this token has too many streams open; close some")
+	w.refused(ask{agentDoor, "coder", "GET", "/v1/events", nil, ""}, 409, writ.Conflict, "this agent has too many streams open; close some")
 	stream("other")
 	w.refused(ask{agentDoor, "helper", "GET", "/v1/events", nil, ""}, 409, writ.Conflict, "too many streams are open here; try again later")
 	next, _ := w.open(w.operator)

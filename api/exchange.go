@@ -39,6 +39,10 @@ func (x *exchange) answer() {
 	if err == nil {
 		err = x.readBody()
 	}
+	if err == nil && x.who.Token != "" {
+		// The body may have taken its time, and the token may be gone by now.
+		x.who, err = x.caller(x.r.Header.Values("Authorization"))
+	}
 	if err == nil && x.route.stream != nil {
 		err = x.route.stream(x)
 	}
@@ -80,7 +84,7 @@ func (x *exchange) admit() (done func(), err error) {
 	if x.route.who == operator {
 		return done, writ.Fail(writ.Denied, "this is for the operator, and a token makes you its agent; leave the token out", nil)
 	}
-	return x.begin(x.who.Token)
+	return x.begin(x.engine.Root(x.who.Agent))
 }
 
 // caller authenticates an agent by its bearer token.

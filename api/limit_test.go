@@ -127,7 +127,7 @@ func TestSmuggling(t *testing.T) {
 // A token, a door and a machine have only so much under way; the operator always
 // gets in.
 func TestUnderWay(t *testing.T) {
-	w := newWorld(t, func(l *limits) { l.tokenRequests, l.requests = 2, 3 })
+	w := newWorld(t, func(l *limits) { l.agentRequests, l.requests = 2, 3 })
 	done := make(chan error, 3)
 	start := func(who string) {
 		c := w.agent(who)
@@ -151,7 +151,7 @@ func TestUnderWay(t *testing.T) {
 	start("coder")
 	start("coder")
 	count(2)
-	w.refused(ask{agentDoor, "coder", "GET", "/v1/tools", nil, ""}, 409, writ.Conflict, "this token has too many requests under way; wait for some to end")
+	w.refused(ask{agentDoor, "coder", "GET", "/v1/tools", nil, ""}, 409, writ.Conflict, "this agent has too many requests under way; wait for some to end")
 	w.ok(ask{agentDoor, "other", "GET", "/v1/tools", nil, ""})
 	start("other")
 	count(3)
@@ -170,22 +170,33 @@ func TestUnderWay(t *testing.T) {
 	w.ok(ask{agentDoor, "coder", "GET", "/v1/tools", nil, ""})
 }
 
-// A connection more than there may be waits until one ends.
+// A connection more than there may be waits until one ends; one that lies idle makes
+// room, so that nobody keeps the others out with connections alone.
 func TestConnections(t *testing.T) {
 	w := newWorld(t, func(l *limits) { l.connections = 2 })
 	hello := "GET /v1/health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+	half := hello[:len(hello)-2]
 	w.doors[agentDoor].CloseIdleConnections()
-	first := w.raw(hello)
-	w.answered(first)
-	w.answered(w.raw(hello))
+	first, second := w.raw(half), w.raw(half)
 	third := w.raw(hello)
 	must(t, third.SetReadDeadline(time.Now().Add(100*time.Millisecond)))
 	if n, err := third.Read(make([]byte, 1)); n != 0 || err == nil {
-		t.Errorf("a third connection is served: %v", err)
+		t.Errorf("a third connection is served while two are busy: %v", err)
 	}
-	first.Close()
+	_, err := first.Write([]byte("\r\n"))
+	must(t, err)
+	w.answered(first) // and now it is idle
 	must(t, third.SetReadDeadline(time.Now().Add(30*time.Second)))
 	if status, text := w.answered(third); status != 200 {
 		t.Errorf("%d %s", status, text)
+	}
+	must(t, first.SetReadDeadline(time.Now().Add(30*time.Second)))
+	if n, err := first.Read(make([]byte, 1)); n != 0 || err != io.EOF {
+		t.Errorf("the idle one was not closed: %v", err)
+	}
+	_, err = second.Write([]byte("\r\n"))
+	must(t, err)
+	if status, text := w.answered(second); status != 200 {
+		t.Errorf("the busy one: %d %s", status, text)
 	}
 }

@@ -28,6 +28,9 @@ type Request struct {
 // Delegate is the child that a parent asks for: its own grant, which is held
 // against its ancestors' at every call.
 func (c *Config) Delegate(parent *access.Agent, name string, r Request) (access.Agent, error) {
+	if err := r.bounded(); err != nil {
+		return access.Agent{}, err
+	}
 	d := source("request")
 	b := &builder{Config: c, d: d, tools: c.tools, at: "the delegation of " + name}
 	child := *parent
@@ -55,6 +58,34 @@ func (c *Config) Delegate(parent *access.Agent, name string, r Request) (access.
 		return access.Agent{}, writ.Fail(writ.Invalid, "the request does not hold: "+err.Error(), nil)
 	}
 	return child, nil
+}
+
+// A request is kept, and held against every call of the child.
+const (
+	maxEntries = 256
+	maxEntry   = 128
+)
+
+func (r *Request) bounded() error {
+	lists := map[string][]string{"denied": r.Denied, "directory": {r.Directory}, "role": {r.Role}}
+	for name, list := range map[string]*[]string{
+		"allowed": r.Allowed, "constraints.network_allowlist": r.Constraints.NetworkAllowlist, "constraints.requires_approval": r.Constraints.RequiresApproval,
+	} {
+		if list != nil {
+			lists[name] = *list
+		}
+	}
+	for _, name := range sorted(lists) {
+		if len(lists[name]) > maxEntries {
+			return writ.Fail(writ.TooLarge, fmt.Sprintf("%s: a request has at most %d entries in a list, not %d", name, maxEntries, len(lists[name])), nil)
+		}
+		for _, text := range lists[name] {
+			if limit := maxEntry; len(text) > limit && (name != "directory" || len(text) > 4096) {
+				return writ.Fail(writ.TooLarge, fmt.Sprintf("%s: an entry has at most %d characters", name, limit), nil)
+			}
+		}
+	}
+	return nil
 }
 
 // directoryBelow moves a child into a directory of its parent's workspace.

@@ -5,12 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/writ-run/writ"
 )
 
 // MaxBatch is how many calls one batch may have.
 const MaxBatch = 128
+
+// maxBatchBytes is what the results of one batch may have in all: they are kept until
+// the last call has ended.
+const maxBatchBytes = 32 << 20
 
 // Order says how the calls of a batch run.
 type Order string
@@ -47,6 +52,7 @@ func (e *Engine) DoAll(ctx context.Context, b Batch) ([]Answer, error) {
 		return nil, err
 	}
 	s := e.schedule(b)
+	var kept atomic.Int64
 	answers, panics := make([]Answer, len(b.Calls)), make([]error, len(b.Calls))
 	var all sync.WaitGroup
 	for i := range b.Calls {
@@ -59,6 +65,9 @@ func (e *Engine) DoAll(ctx context.Context, b Batch) ([]Answer, error) {
 				}
 			}()
 			answers[i] = e.batched(ctx, s, i, b.Calls[i])
+			if n := int64(len(answers[i].Content)); kept.Add(n) > maxBatchBytes {
+				answers[i].Content, answers[i].IsError = fmt.Sprintf("[the call ran; its %d bytes are left out, because the batch's results have more than %d: make fewer calls at once]", n, int64(maxBatchBytes)), true
+			}
 		})
 	}
 	all.Wait()
@@ -87,7 +96,7 @@ func (e *Engine) batched(ctx context.Context, s *schedule, i int, c Call) Answer
 	defer s.release()
 	if err := s.heldBack(i); err != nil {
 		call := writ.Call{ID: id, Agent: c.Agent, Door: c.Door}
-		return Answer{Outcome{CallID: id}, e.refuse(ctx, call, err)}
+		return Answer{Outcome{CallID: id}, e.refuse(ctx, call, writ.Decision{}, err)}
 	}
 	e.turns.add(id, &turn{s, i})
 	defer e.turns.remove(id)

@@ -55,11 +55,12 @@ func (e *Engine) Do(ctx context.Context, c Call) (Outcome, error) {
 func (e *Engine) do(ctx context.Context, c Call, id string) (Outcome, error) {
 	call, leave, err := e.prepare(ctx, c, id)
 	defer leave()
+	var d writ.Decision
 	if err == nil {
-		call, err = e.intercept(ctx, c, call)
+		call, d, err = e.intercept(ctx, c, call)
 	}
 	if err != nil {
-		err = e.refuse(ctx, call, err)
+		err = e.refuse(ctx, call, d, err)
 		e.hooks.denied(e.log, call, err)
 		return Outcome{CallID: id}, err
 	}
@@ -69,10 +70,10 @@ func (e *Engine) do(ctx context.Context, c Call, id string) (Outcome, error) {
 }
 
 // refuse records a call that did not get as far as the gate.
-func (e *Engine) refuse(ctx context.Context, c writ.Call, why error) error {
-	ev := writ.Event{Kind: writ.EventRefused, Call: c, Err: why}
+func (e *Engine) refuse(ctx context.Context, c writ.Call, d writ.Decision, why error) error {
+	ev := writ.Event{Kind: writ.EventRefused, Call: c, Decision: d, Err: why}
 	var w *writ.Error
-	if errors.As(why, &w) {
+	if errors.As(why, &w) && len(d.Reasons) == 0 {
 		ev.Decision.Reasons = w.Reasons
 	}
 	if err := e.ledger.Record(context.WithoutCancel(ctx), ev); err != nil {
@@ -86,7 +87,7 @@ func (e *Engine) refuse(ctx context.Context, c writ.Call, why error) error {
 // again. leave is never nil, and is called when the call is over.
 func (e *Engine) prepare(ctx context.Context, c Call, id string) (call writ.Call, leave func(), err error) {
 	leave = func() {}
-	call = writ.Call{ID: id, Agent: c.Agent, Door: c.Door, Code: c.Code, Patience: c.Patience}
+	call = writ.Call{ID: id, Agent: c.Agent, Token: c.Token, Door: c.Door, Code: c.Code, Patience: c.Patience}
 	if call.Door == "" {
 		call.Door = "library"
 	}
@@ -101,8 +102,7 @@ func (e *Engine) prepare(ctx context.Context, c Call, id string) (call writ.Call
 	if err := r.alive(c.Agent, e.ledger.Now()); err != nil {
 		return call, leave, err
 	}
-	chain := r.chain(c.Agent)
-	call.Person, call.Root = agent.Person, chain[len(chain)-1]
+	call.Person, call.Chain = agent.Person, r.chain(c.Agent)
 	session, task, left, err := e.enter(ctx, c)
 	if err != nil {
 		return call, leave, err
@@ -167,7 +167,7 @@ func (e *Engine) Explain(ctx context.Context, c Call) (writ.Decision, error) {
 		return writ.Decision{}, e.noAgent(c.Agent)
 	}
 	chain := r.chain(c.Agent)
-	call := writ.Call{ID: "explain", Agent: c.Agent, Door: "explain", Person: agent.Person, Root: chain[len(chain)-1], Session: c.Session, Task: c.Task}
+	call := writ.Call{ID: "explain", Agent: c.Agent, Door: "explain", Person: agent.Person, Chain: chain, Session: c.Session, Task: c.Task}
 	if err := r.resolve(&call, c); err != nil {
 		return writ.Decision{}, err
 	}

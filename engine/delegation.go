@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,6 +21,7 @@ import (
 // how long a child lasts at most.
 const (
 	maxChildren   = 32
+	maxBelow      = 256 // of the agent at the top
 	maxDepth      = 8
 	maxDelegation = 24 * time.Hour
 )
@@ -73,10 +75,14 @@ func (e *Engine) Delegate(ctx context.Context, c Call, label string, lasts time.
 		Name: name, Parent: c.Agent, ParentToken: c.Token, Session: session, Task: task, Token: id, Request: string(request),
 		Made: now.UTC().Format(ledger.TimeFormat), Expires: now.Add(lasts).UTC().Format(ledger.TimeFormat),
 	}
+	ctx = context.WithoutCancel(ctx) // from the commit on it is there, whoever waits for it
 	err = e.ledger.Write(ctx, func(tx *store.Tx) (ledger.Entry, error) {
-		ok, err := tx.AddDelegation(d, maxChildren)
+		if err := good(tx, c.Token); err != nil {
+			return ledger.Entry{}, err
+		}
+		ok, err := tx.AddDelegation(d, maxChildren, maxBelow)
 		if err == nil && !ok {
-			err = writ.Fail(writ.Conflict, fmt.Sprintf("agent %s has %d children already; end some with: writ agent end", c.Agent, maxChildren), nil)
+			err = writ.Fail(writ.Conflict, fmt.Sprintf("agent %s has %d children, or there are %d agents below the one at the top; end some with: writ agent end", c.Agent, maxChildren, maxBelow), nil)
 		}
 		if err == nil {
 			err = tx.AddToken(store.Token{ID: id, Agent: name, Hash: hash[:], Created: d.Made})
@@ -95,6 +101,20 @@ func (e *Engine) Delegate(ctx context.Context, c Call, label string, lasts time.
 	return Delegated{name, c.Agent, token, d.Expires}, e.loadState(ctx)
 }
 
+// good refuses what was begun with a token that has been revoked since. It is asked
+// inside the transaction: a revocation comes before it, and then nothing is opened or
+// delegated, or after it, and then it is found and ended.
+func good(tx *store.Tx, token string) error {
+	if token == "" {
+		return nil
+	}
+	ok, err := tx.TokenGood(token)
+	if err == nil && !ok {
+		err = writ.Fail(writ.Unauthenticated, "the token was revoked meanwhile", nil)
+	}
+	return err
+}
+
 func canonicalJSON(text []byte) string {
 	out, err := wire.Canonical(text)
 	if err != nil {
@@ -106,17 +126,30 @@ func canonicalJSON(text []byte) string {
 // EndDelegation ends a child and all below it. by is the agent that asks, which must
 // stand above it; empty: an operator.
 func (e *Engine) EndDelegation(ctx context.Context, by, name string) error {
-	r := e.at()
-	_, ok := r.delegations[name]
-	if !ok || by != "" && (by == name || !slices.Contains(r.chain(name), by)) {
-		return writ.Fail(writ.NotFound, fmt.Sprintf("there is no delegated agent %q; 'writ agent tree' shows them", clip(name)), nil)
+	if by != "" && !strings.HasPrefix(name, by+"/") {
+		return noDelegation(name)
 	}
-	return e.endDelegations(ctx, "ended", func(d store.Delegation) bool { return d.Name == name })
+	found := false
+	err := e.endDelegations(ctx, "ended", func(d store.Delegation) bool {
+		found = found || d.Name == name
+		return d.Name == name
+	})
+	if err == nil && !found { // ended before; whoever did may have been cut off in the middle
+		ctx = context.WithoutCancel(ctx)
+		return errors.Join(noDelegation(name), e.refresh(ctx), e.loadState(ctx))
+	}
+	return err
+}
+
+func noDelegation(name string) error {
+	return writ.Fail(writ.NotFound, fmt.Sprintf("there is no delegated agent %q; 'writ agent tree' shows them", clip(name)), nil)
 }
 
 // endDelegations ends the live ones that match and all below them: their tokens,
-// what they run, and their jobs.
+// what they run, their jobs, and what they asked people. Memory first, so that
+// nothing of them begins whatever becomes of the rest; and to the end, whoever asked.
 func (e *Engine) endDelegations(ctx context.Context, why string, match func(store.Delegation) bool) error {
+	ctx = context.WithoutCancel(ctx)
 	live, err := e.store.Delegations(ctx)
 	if err != nil {
 		return err
@@ -130,31 +163,23 @@ func (e *Engine) endDelegations(ctx context.Context, why string, match func(stor
 	if len(ending) == 0 {
 		return nil
 	}
+	wait := e.stops.end(ending)
+	var errs []error
 	for _, name := range sortedNames(ending) {
-		err := e.ledger.Write(ctx, func(tx *store.Tx) (ledger.Entry, error) {
+		errs = append(errs, e.ledger.Write(ctx, func(tx *store.Tx) (ledger.Entry, error) {
 			ok, err := tx.EndDelegation(name, why, e.ledger.Now())
 			if err != nil || !ok { // somebody else ended it
 				return ledger.Entry{}, err
 			}
-			return ledger.Entry{Kind: "agent.ended", Agent: name, Data: []wire.Field{wire.Str("why", why)}}, nil
-		})
-		if err != nil {
-			return err
-		}
+			return ledger.Entry{Kind: "agent.ended", Agent: name, Data: []wire.Field{wire.Str("why", why)}}, tx.VoidApprovals(name)
+		}))
 	}
-	if err := e.refresh(ctx); err != nil {
-		return err
-	}
-	if err := e.loadState(ctx); err != nil {
-		return err
-	}
-	e.stops.cancel(errEnded, func(r *run) bool {
-		return slices.ContainsFunc(r.chain, func(a string) bool { return ending[a] })
-	})
+	wait()
 	for name := range ending {
 		e.jobs.EndAgent(name)
 	}
-	return nil
+	e.desk.Changed()
+	return errors.Join(append(errs, e.refresh(ctx), e.loadState(ctx))...)
 }
 
 // Node is an agent in the tree of delegation, with what it reaches.

@@ -226,7 +226,7 @@ func TestDelegateRefused(t *testing.T) {
 		f.child(parent, "kid", config.Request{})
 	}
 	_, err := f.Delegate(t.Context(), c, "kid", time.Hour, config.Request{})
-	wants(t, err, writ.Conflict, "has 32 children already")
+	wants(t, err, writ.Conflict, "has 32 children, or there are 256 agents below")
 	_, err = f.OpenSession(t.Context(), Call{Agent: f.Tree1().Name}, "x")
 	wants(t, err, writ.Denied, "works in its parent's session")
 }

@@ -26,6 +26,7 @@ func (s *scopes) open(c writ.Call) bool {
 // EndSession ends a session, its tasks, the agents delegated in it and all they
 // own. token is whose it must be; empty: an operator ends it.
 func (e *Engine) EndSession(ctx context.Context, token, id, why string) error {
+	ctx = context.WithoutCancel(ctx)
 	if ended, err := e.endSession(ctx, token, id, why); err != nil || !ended {
 		return err
 	}
@@ -74,6 +75,7 @@ func (e *Engine) endSession(ctx context.Context, token, id, why string) (ended b
 
 // EndTask ends a task and what it owns, as EndSession does.
 func (e *Engine) EndTask(ctx context.Context, token, session, id, why string) error {
+	ctx = context.WithoutCancel(ctx)
 	if found := e.scopes.find(session, id); found != "" {
 		id = found
 	}

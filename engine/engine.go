@@ -71,6 +71,8 @@ type Engine struct {
 	stops   stops
 	scopes  scopes
 	turns   turns
+	places  places
+	loading sync.Mutex // tokens and stops are read from the store and taken up by one at a time
 	closed  atomic.Bool
 	closing chan struct{} // ends the sweeper
 	sweeper sync.WaitGroup
@@ -247,7 +249,7 @@ func (r runner) Run(ctx context.Context, w writ.Writ) (writ.Result, error) {
 	if t == nil {
 		return writ.Result{}, writ.Fail(writ.Changed, fmt.Sprintf("tool %s changed since the call was made", c.Tool), nil)
 	}
-	ctx, done, err := r.e.stops.begin(ctx, &run{chain: r.e.at().chain(c.Agent), session: c.Session, task: c.Task})
+	ctx, done, err := r.e.stops.begin(ctx, &run{chain: c.Chain, token: c.Token, session: c.Session, task: c.Task})
 	if err != nil {
 		return writ.Result{}, err
 	}
@@ -260,6 +262,13 @@ func (r runner) Run(ctx context.Context, w writ.Writ) (writ.Result, error) {
 		return writ.Result{}, err
 	}
 	defer leave()
+	if !c.Code { // a tool that calls others must not wait for itself
+		done, err := r.e.places.take(ctx, c.Root())
+		if err != nil {
+			return writ.Result{}, err
+		}
+		defer done()
+	}
 	return t.Run(ctx, w)
 }
 

@@ -23,6 +23,15 @@ func (e *Engine) ToolState(t *tool.Tool) (state, held string) {
 	return string(t.Runner.Kind), ""
 }
 
+// Root is the agent at the top of an agent's chain; empty for nobody.
+func (e *Engine) Root(agent string) string {
+	chain := e.at().chain(agent)
+	if len(chain) == 0 {
+		return agent
+	}
+	return chain[len(chain)-1]
+}
+
 // Unavailable is why no sandbox of this machine could run a tool for an agent that may
 // use it, or nil.
 func (e *Engine) Unavailable(ctx context.Context, agent, name string) error {

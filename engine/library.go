@@ -107,10 +107,16 @@ func Replace(args []byte) Verdict { return Verdict{proceed: true, args: args} }
 
 // intercept asks the interceptors, after the gate's own decision and before
 // anything is asked of a person, recorded or run. The gate decides again afterwards.
-func (e *Engine) intercept(ctx context.Context, c Call, call writ.Call) (writ.Call, error) {
+// What is denied here stays denied: were it left to the gate, which may see another
+// configuration a moment later, a call could pass that nobody was asked about.
+func (e *Engine) intercept(ctx context.Context, c Call, call writ.Call) (writ.Call, writ.Decision, error) {
 	for _, before := range e.hooks.OnBeforeCall {
-		if d, err := (decider{e}).Decide(ctx, call); err != nil || d.Effect == writ.Deny {
-			return call, nil // the gate says why
+		d, err := (decider{e}).Decide(ctx, call)
+		if err != nil {
+			return call, d, err
+		}
+		if d.Effect == writ.Deny {
+			return call, d, d.Refusal()
 		}
 		v := asked(ctx, before, call)
 		if !v.proceed {
@@ -119,16 +125,16 @@ func (e *Engine) intercept(ctx context.Context, c Call, call writ.Call) (writ.Ca
 				text = "an interceptor refused it"
 			}
 			reason := writ.Reason{Effect: writ.Deny, Source: "interceptor", Text: text, Where: "the embedding program"}
-			return call, &writ.Error{Kind: writ.Denied, Msg: "denied: " + text, Reasons: []writ.Reason{reason}}
+			return call, writ.Decision{}, &writ.Error{Kind: writ.Denied, Msg: "denied: " + text, Reasons: []writ.Reason{reason}}
 		}
 		if v.args != nil {
 			c.Args = v.args
 			if err := e.at().resolve(&call, c); err != nil {
-				return call, err
+				return call, writ.Decision{}, err
 			}
 		}
 	}
-	return call, nil
+	return call, writ.Decision{}, nil
 }
 
 func asked(ctx context.Context, before func(context.Context, writ.Call) Verdict, call writ.Call) (v Verdict) {

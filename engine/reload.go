@@ -16,20 +16,40 @@ import (
 // once: calls in flight keep what they were decided under, and what people were
 // asked, or agreed to, under another configuration ends, so that it is decided again.
 func (e *Engine) Reload(ctx context.Context) (*config.Config, error) {
+	ctx = context.WithoutCancel(ctx) // whoever asked may go; what was begun is carried out
+	before, next, err := e.reload(ctx)
+	if err != nil {
+		return nil, err
+	}
+	e.desk.Changed()
+	for name := range before.agents {
+		if _, there := next.agents[name]; !there { // nobody is left who could look after them
+			e.jobs.EndAgent(name)
+		}
+	}
+	gone := func(d store.Delegation) bool { _, there := next.agents[d.Parent]; return !there }
+	if err := e.endDelegations(ctx, "parent removed", gone); err != nil {
+		e.log.Error("children of agents that left the configuration could not be ended", "err", err)
+	}
+	e.log.Info("configuration reloaded", "policy", next.cfg.Digest.Short(), "warnings", len(next.cfg.Warnings))
+	return next.cfg, nil
+}
+
+// reload checks, records and swaps.
+func (e *Engine) reload(ctx context.Context) (before, next *rules, err error) {
 	e.changing.Lock()
 	defer e.changing.Unlock()
 	old := e.at().cfg
 	cfg, loaded, err := load(old.Path, e.registered)
 	if err != nil {
-		return nil, writ.Fail(writ.Invalid, "the configuration does not hold, and the one before stays in force:\n"+err.Error(), nil)
+		return nil, nil, writ.Fail(writ.Invalid, "the configuration does not hold, and the one before stays in force:\n"+err.Error(), nil)
 	}
 	if keys := needRestart(old, cfg); len(keys) > 0 {
-		return nil, writ.Fail(writ.Conflict, "the one before stays in force, because some keys are read at the start only: "+strings.Join(keys, ", ")+
+		return nil, nil, writ.Fail(writ.Conflict, "the one before stays in force, because some keys are read at the start only: "+strings.Join(keys, ", ")+
 			"; end the daemon with 'writ serve --stop' and the next command starts it anew", nil)
 	}
-	next, err := e.assemble(ctx, cfg, loaded)
-	if err != nil {
-		return nil, err
+	if next, err = e.assemble(ctx, cfg, loaded); err != nil {
+		return nil, nil, err
 	}
 	err = e.ledger.Write(ctx, func(tx *store.Tx) (ledger.Entry, error) {
 		entry := ledger.Entry{Kind: "config.reloaded", Data: []wire.Field{
@@ -41,18 +61,11 @@ func (e *Engine) Reload(ctx context.Context) (*config.Config, error) {
 		return entry, tx.VoidApprovals("*")
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	before := e.rules.Swap(next)
+	before = e.rules.Swap(next)
 	e.prior.Store(before)
-	e.desk.Changed()
-	for name := range before.agents {
-		if _, there := next.agents[name]; !there { // nobody is left who could look after them
-			e.jobs.EndAgent(name)
-		}
-	}
-	e.log.Info("configuration reloaded", "policy", cfg.Digest.Short(), "warnings", len(cfg.Warnings))
-	return cfg, nil
+	return before, next, nil
 }
 
 // needRestart names the keys that differ and are used when the daemon starts only.

@@ -12,6 +12,7 @@ import (
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/host"
 	"github.com/writ-run/writ/policy"
+	"github.com/writ-run/writ/tool"
 )
 
 // maxTargets bounds what one call may name: each target costs look-ups and is held
@@ -182,19 +183,14 @@ func findPrograms(names, prefixes []string) []string {
 	return slices.Compact(out)
 }
 
-// resolvedGlobs is a tool's globs with the directory each begins in as it resolves:
-// paths of a call are resolved too, and a mount is of what is really there. A root
-// that does not resolve stays as it is, and matches nothing that does.
-func resolvedGlobs(f policy.Files) policy.Files {
-	resolve := func(g policy.Globs) policy.Globs {
-		roots := g.Roots()
-		g.Globs = slices.Clone(g.Globs)
-		for i, glob := range g.Globs {
-			if to, err := follow(roots[i], os.Lstat, os.Readlink); err == nil && to != roots[i] && !strings.ContainsAny(to, `*?[{\`) {
-				g.Globs[i] = filepath.Join(to, strings.TrimPrefix(glob, roots[i]))
-			}
+// led is why a definition cannot be used as it was accepted: a path it declares leads
+// through a symlink, and whoever can change that decides what the tool reaches. A
+// definition names what is really there.
+func led(t *tool.Tool) string {
+	for _, root := range slices.Concat(t.Policy.Files.Read.Roots(), t.Policy.Files.Write.Roots()) {
+		if to, err := follow(root, os.Lstat, os.Readlink); err != nil || to != root {
+			return fmt.Sprintf("tool %s is suspended: %s in its policy leads through a symlink; write in the definition where it leads, and accept that", t.Name, root)
 		}
-		return g
 	}
-	return policy.Files{Read: resolve(f.Read), Write: resolve(f.Write)}
+	return ""
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -88,10 +89,9 @@ func (e *Engine) addTools(ctx context.Context, r *rules) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", l.File, err)
 		}
-		t.Policy.Files = resolvedGlobs(t.Policy.Files)
 		tools = append(tools, t)
 		r.defined[t.Name], r.files[t.Name] = t, l.File
-		if why := held(t, r.accepted); why != "" {
+		if why := cmp.Or(held(t, r.accepted), led(t)); why != "" {
 			r.held[t.Name] = why
 		}
 	}

@@ -68,6 +68,9 @@ func (e *Engine) enter(ctx context.Context, c Call) (session, task string, leave
 		return "", "", nil, err
 	}
 	task = session
+	if d, delegated := e.at().delegations[c.Agent]; delegated && c.Task == "" && d.Task != d.Session {
+		c.Task = d.Task // a child works in the task it was made in
+	}
 	if c.Task != "" {
 		if task, err = e.task(ctx, c, session); err != nil {
 			return session, "", nil, err
@@ -165,6 +168,9 @@ func (e *Engine) open1(ctx context.Context, s *scope) error {
 		return writ.Fail(writ.Conflict, fmt.Sprintf("this token has %d sessions open; end some with: writ session end", mine), nil)
 	}
 	err := e.ledger.Write(ctx, func(tx *store.Tx) (ledger.Entry, error) {
+		if err := good(tx, s.token); err != nil {
+			return ledger.Entry{}, err
+		}
 		err := tx.AddSession(store.Session{ID: s.id, Token: s.token, Agent: s.agent, Name: s.name, Opened: e.ledger.Now()})
 		return ledger.Entry{Kind: "session.opened", Agent: s.agent, Data: []wire.Field{wire.Str("session", s.id), wire.Str("name", s.name)}}, err
 	})
@@ -200,6 +206,9 @@ func (e *Engine) task(ctx context.Context, c Call, session string) (string, erro
 	}
 	v := &scope{id: newID("task_"), session: session, agent: e.scopes.owner(session), name: c.Task, used: e.now()}
 	err := e.ledger.Write(ctx, func(tx *store.Tx) (ledger.Entry, error) {
+		if err := good(tx, c.Token); err != nil {
+			return ledger.Entry{}, err
+		}
 		err := tx.AddTask(store.Task{ID: v.id, Session: session, Agent: v.agent, Name: v.name, Opened: e.ledger.Now()})
 		return ledger.Entry{Kind: "task.opened", Agent: c.Agent, Data: []wire.Field{wire.Str("session", session), wire.Str("task", v.id), wire.Str("name", v.name)}}, err
 	})

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -21,7 +22,11 @@ type tokens struct {
 	byHash map[[32]byte]store.Token
 }
 
+// loadState takes up what the store says. One at a time, reading included: what was
+// read before somebody else's change must not replace what was read after it.
 func (e *Engine) loadState(ctx context.Context) error {
+	e.loading.Lock()
+	defer e.loading.Unlock()
 	all, err := e.store.Tokens(ctx)
 	if err != nil {
 		return err
@@ -164,6 +169,11 @@ func (e *Engine) NewToken(ctx context.Context, agent string, cred Credentials) (
 
 // RevokeToken ends a token. It narrows, so it takes nobody's passphrase.
 func (e *Engine) RevokeToken(ctx context.Context, id string) error {
+	ctx = context.WithoutCancel(ctx) // whoever asked may go; what was begun is carried out
+	wait := func() {}
+	if id != "" {
+		wait = e.stops.revoke(id) // first: whatever happens below, nothing more begins with it
+	}
 	err := e.ledger.Write(ctx, func(tx *store.Tx) (ledger.Entry, error) {
 		ok, err := tx.RevokeToken(id, e.ledger.Now())
 		if err == nil && !ok {
@@ -171,13 +181,9 @@ func (e *Engine) RevokeToken(ctx context.Context, id string) error {
 		}
 		return ledger.Entry{Kind: "token.revoked", Data: []wire.Field{wire.Str("token", id)}}, err
 	})
-	if err != nil {
-		return err
-	}
-	if err := e.loadState(ctx); err != nil {
-		return err
-	}
-	return e.endToken(ctx, id)
+	wait()
+	// Also where it was revoked before: somebody may have been cut off in the middle.
+	return errors.Join(err, e.loadState(ctx), e.endToken(ctx, id))
 }
 
 // endToken ends what was opened and delegated with a token: its sessions, with all
@@ -191,12 +197,14 @@ func (e *Engine) endToken(ctx context.Context, id string) error {
 		}
 	}
 	e.scopes.mu.Unlock()
+	var errs []error
 	for _, session := range mine {
 		if err := e.EndSession(ctx, "", session, "revoked"); err != nil && writ.KindOf(err) != writ.NotFound {
-			return err
+			errs = append(errs, err)
 		}
 	}
-	return e.endDelegations(ctx, "revoked", func(d store.Delegation) bool { return d.ParentToken == id || d.Token == id })
+	errs = append(errs, e.endDelegations(ctx, "revoked", func(d store.Delegation) bool { return d.ParentToken == id || d.Token == id }))
+	return errors.Join(errs...)
 }
 
 // Decide records a person's answer to a request.
@@ -221,9 +229,10 @@ func (e *Engine) Store() *store.DB { return e.store }
 // Stop refuses an agent's new calls ("*": everybody's), voids what it has not
 // used, and ends what runs. It survives restarts and needs nobody's passphrase.
 func (e *Engine) Stop(ctx context.Context, agent, reason string) error {
-	if _, ok := e.at().agents[agent]; !ok && agent != "*" {
-		return e.noAgent(agent)
+	if known, err := e.knows(ctx, agent); err != nil || !known {
+		return errors.Join(err, e.noAgent(agent))
 	}
+	ctx = context.WithoutCancel(ctx)
 	e.stops.set(agent, true) // first: whatever happens below, nothing more runs
 	var ending sync.WaitGroup
 	for _, name := range e.at().below(agent) { // beside the record, so that a slow store delays none
@@ -247,14 +256,24 @@ func (e *Engine) Stop(ctx context.Context, agent, reason string) error {
 	return err
 }
 
+// knows reports whether there is anything to stop under a name: an agent, one that
+// left the configuration and runs on or has tokens, or everybody.
+func (e *Engine) knows(ctx context.Context, agent string) (bool, error) {
+	if _, ok := e.at().agents[agent]; ok || agent == "*" || e.stops.has(agent) {
+		return true, nil
+	}
+	tokens, err := e.store.Tokens(ctx)
+	return slices.ContainsFunc(tokens, func(t store.Token) bool { return t.Agent == agent }), err
+}
+
 // below is an agent and every agent that it stands above; "*" is everybody.
 func (r *rules) below(agent string) []string {
 	if agent == "*" {
 		return []string{"*"}
 	}
-	var out []string
+	out := []string{agent}
 	for name := range r.agents {
-		if slices.Contains(r.chain(name), agent) {
+		if name != agent && slices.Contains(r.chain(name), agent) {
 			out = append(out, name)
 		}
 	}
@@ -267,7 +286,9 @@ func (e *Engine) Lift(ctx context.Context, agent string, cred Credentials) error
 	if err != nil {
 		return err
 	}
-	err = e.ledger.Write(ctx, func(tx *store.Tx) (ledger.Entry, error) {
+	e.loading.Lock() // nobody takes up a stop that was read before it was lifted
+	defer e.loading.Unlock()
+	err = e.ledger.Write(context.WithoutCancel(ctx), func(tx *store.Tx) (ledger.Entry, error) {
 		ok, err := tx.LiftStop(agent)
 		if err == nil && !ok {
 			err = writ.Fail(writ.NotFound, fmt.Sprintf("there is no stop of %q by that name; stops are lifted as they were set, by agent or with --all", agent), nil)

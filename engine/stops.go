@@ -14,12 +14,15 @@ import (
 type stops struct {
 	mu      sync.Mutex
 	stopped map[string]bool // by agent; "*" is everybody
+	ended   map[string]bool // delegated agents that have ended; their names are never used again
+	revoked map[string]bool // ids of tokens
 	running map[*run]bool
 }
 
 // run is one call that runs.
 type run struct {
-	chain         []string // its agent and those above it
+	chain         []string // its agent and those above it, as they were when the call arrived
+	token         string
 	session, task string
 	cancel        context.CancelCauseFunc
 	ended         chan struct{}
@@ -52,6 +55,9 @@ func (s *stops) begin(ctx context.Context, r *run) (context.Context, func(), err
 	if who := s.which(r.chain); who != "" {
 		return nil, nil, stoppedError(who)
 	}
+	if len(r.chain) == 0 || s.revoked[r.token] || slices.ContainsFunc(r.chain, func(a string) bool { return s.ended[a] }) {
+		return nil, nil, errRevoked
+	}
 	ctx, r.cancel = context.WithCancelCause(ctx)
 	r.ended = make(chan struct{})
 	if s.running == nil {
@@ -82,6 +88,46 @@ func (s *stops) set(agent string, stopped bool) {
 	if stopped {
 		s.cancel(stoppedError(agent), func(r *run) bool { return agent == "*" || slices.Contains(r.chain, agent) })
 	}
+}
+
+var errRevoked = writ.Fail(writ.Unauthenticated, "the token or the agent of the call has ended meanwhile", nil)
+
+// end lets nothing more begin of delegated agents, and ends what they run.
+func (s *stops) end(agents map[string]bool) (wait func()) {
+	s.mu.Lock()
+	if s.ended == nil {
+		s.ended = map[string]bool{}
+	}
+	for a := range agents {
+		s.ended[a] = true
+	}
+	s.mu.Unlock()
+	return s.cancel(errEnded, func(r *run) bool {
+		return slices.ContainsFunc(r.chain, func(a string) bool { return agents[a] })
+	})
+}
+
+// revoke lets nothing more begin with a token, and ends what runs with it.
+func (s *stops) revoke(token string) (wait func()) {
+	s.mu.Lock()
+	if s.revoked == nil {
+		s.revoked = map[string]bool{}
+	}
+	s.revoked[token] = true
+	s.mu.Unlock()
+	return s.cancel(errRevoked, func(r *run) bool { return r.token == token })
+}
+
+// has reports whether something of an agent, or of one below it, runs.
+func (s *stops) has(agent string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for r := range s.running {
+		if slices.Contains(r.chain, agent) {
+			return true
+		}
+	}
+	return false
 }
 
 // cancel ends the runs that match, and returns without waiting for them; wait waits.

@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"cmp"
 	"fmt"
 	"time"
 
@@ -41,7 +40,7 @@ func Room(c Counter, call writ.Call, r writ.Reserve, now time.Time) error {
 }
 
 func useOf(c writ.Call, now time.Time) store.Use {
-	return store.Use{Call: c.ID, Agent: cmp.Or(c.Root, c.Agent), Tool: c.Tool, Session: c.Session, Task: c.Task, At: now.UTC().Format(TimeFormat)}
+	return store.Use{Call: c.ID, Agent: c.Root(), Tool: c.Tool, Session: c.Session, Task: c.Task, At: now.UTC().Format(TimeFormat)}
 }
 
 func full(text string) error {

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"strings"
 )
 
 // Delegation is an agent that another agent made: what it asked for, never what it
@@ -34,13 +35,15 @@ func (db *DB) Delegations(ctx context.Context) ([]Delegation, error) {
 	return query(ctx, db, scanDelegation, delegationColumns+` WHERE ended_at = '' ORDER BY made_at, name`)
 }
 
-// AddDelegation adds one; it reports false when the name was ever used, or the
-// parent has limit live ones.
-func (tx *Tx) AddDelegation(d Delegation, limit int) (bool, error) {
+// AddDelegation adds one; it reports false when the name was ever used, the parent
+// has children live ones, or all below the agent at the top are descendants already.
+func (tx *Tx) AddDelegation(d Delegation, children, descendants int) (bool, error) {
+	base, _, _ := strings.Cut(d.Parent, "/") // a child's name begins with its parent's
 	return tx.changed(`INSERT INTO delegations (name, parent, parent_token, session, task, token, request, made_at, expires_at, ended_at, why)
 		SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, '', '' WHERE NOT EXISTS (SELECT 1 FROM delegations WHERE name = $10)
-		AND (SELECT count(*) FROM delegations WHERE parent = $11 AND ended_at = '') < $12`,
-		d.Name, d.Parent, d.ParentToken, d.Session, d.Task, d.Token, d.Request, d.Made, d.Expires, d.Name, d.Parent, limit)
+		AND (SELECT count(*) FROM delegations WHERE parent = $11 AND ended_at = '') < $12
+		AND (SELECT count(*) FROM delegations WHERE substr(name, 1, $13) = $14 AND ended_at = '') < $15`,
+		d.Name, d.Parent, d.ParentToken, d.Session, d.Task, d.Token, d.Request, d.Made, d.Expires, d.Name, d.Parent, children, len(base)+1, base+"/", descendants)
 }
 
 // EndDelegation ends one that is live, and its token.

@@ -58,6 +58,16 @@ func (tx *Tx) RevokeToken(id, at string) (bool, error) {
 	return tx.changed(`UPDATE tokens SET revoked_at = $1 WHERE id = $2 AND revoked_at = ''`, at, id)
 }
 
+// TokenGood reports whether a token is there and has not been revoked.
+func (tx *Tx) TokenGood(id string) (bool, error) {
+	var ok bool
+	err := tx.db.writer.QueryRowContext(tx.ctx, `SELECT EXISTS (SELECT 1 FROM tokens WHERE id = $1 AND revoked_at = '')`, id).Scan(&ok)
+	if err != nil {
+		return false, tx.db.unavailable(err)
+	}
+	return ok, nil
+}
+
 // Stop is a stop of one agent, or of all under the name "*".
 type Stop struct {
 	Agent  string `json:"agent"`

@@ -96,6 +96,9 @@ func (tx *Tx) Rollback() error {
 // unavailable is the error of a store that cannot be written or read now.
 func (db *DB) unavailable(err error) error {
 	why := db.explain(err)
+	if why == err { // the engine's own words are for the log (I15)
+		why = errors.New("the database refused it; the daemon's log has the cause")
+	}
 	return writ.Fail(writ.StoreUnavailable, fmt.Sprintf("the store is unavailable, so nothing runs: %v", why), err)
 }
 

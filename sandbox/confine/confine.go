@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/writ-run/writ"
@@ -151,11 +152,26 @@ func (g *gate) Record(context.Context, writ.Event) error { return nil }
 
 func (g *gate) Run(ctx context.Context, w writ.Writ) (writ.Result, error) {
 	c := g.command
-	box, _, err := drivers.Start(ctx, w, sandbox.Spec{
-		Argv: g.argv, Dir: c.Dir, Env: c.Env, Timeout: c.Timeout, Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr,
-	})
+	spec := sandbox.Spec{Argv: g.argv, Dir: c.Dir, Env: c.Env, Timeout: c.Timeout, Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr}
+	if c.Stdout != nil && c.Stdout == c.Stderr { // the two streams come at once
+		both := &locked{w: c.Stdout}
+		spec.Stdout, spec.Stderr = both, both
+	}
+	box, _, err := drivers.Start(ctx, w, spec)
 	if err == nil {
 		g.exit, err = box.Wait(ctx)
 	}
 	return writ.Result{}, err
+}
+
+// locked takes both streams of a command one at a time.
+type locked struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (l *locked) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(p)
 }

@@ -38,7 +38,7 @@ func scopes(t *testing.T, db *store.DB) {
 			if err := tx.AddTask(task("task-"+s, "open")); err != nil {
 				return err
 			}
-			if ok, err := tx.AddDelegation(delegation("coder/"+s, "coder"), 10); !ok || err != nil {
+			if ok, err := tx.AddDelegation(delegation("coder/"+s, "coder"), 10, 10); !ok || err != nil {
 				return fmt.Errorf("delegate: %v, %v", ok, err)
 			}
 		}
@@ -238,7 +238,7 @@ func (e Engine) testDelegations(t *testing.T) {
 	db := e.open(t, t.TempDir())
 	add := func(name, parent string, limit int) bool {
 		return try(t, db, func(tx *store.Tx) (bool, error) {
-			ok, err := tx.AddDelegation(delegation(name, parent), limit)
+			ok, err := tx.AddDelegation(delegation(name, parent), limit, 4)
 			if ok && err == nil {
 				err = tx.AddToken(store.Token{ID: "token-" + name, Agent: name, Hash: append(make([]byte, 32-len(name)), name...), Created: early})
 			}
@@ -248,8 +248,11 @@ func (e Engine) testDelegations(t *testing.T) {
 	if !add("a/b", "a", 2) || !add("a/c", "a", 2) || add("a/d", "a", 2) || add("a/b", "x", 2) || !add("a/b/c", "a/b", 2) {
 		t.Error("the limit is not held, or a name is used twice")
 	}
+	if !add("a/b/c/d", "a/b/c", 2) || add("a/b/c/d/e", "a/b/c/d", 2) || !add("b/x", "b", 2) {
+		t.Error("the limit of all below one is not held")
+	}
 	live, err := db.Delegations(t.Context())
-	if err != nil || len(live) != 3 || live[0].Name != "a/b" {
+	if err != nil || len(live) != 5 || live[0].Name != "a/b" {
 		t.Errorf("%+v %v", live, err)
 	}
 	if !try(t, db, func(tx *store.Tx) (bool, error) { return tx.EndDelegation("a/b", "ended", now) }) {

@@ -1,7 +1,6 @@
 package exec
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -57,7 +56,7 @@ type job struct {
 func newJob(c writ.Call, command string, began time.Time, cancel context.CancelFunc) *job {
 	id := "job_" + strings.ToLower(rand.Text()[:16])
 	return &job{
-		root: cmp.Or(c.Root, c.Agent), command: shortened(command), began: began, output: newCapture(), cancel: cancel, gone: make(chan struct{}),
+		root: c.Root(), command: shortened(command), began: began, output: newCapture(), cancel: cancel, gone: make(chan struct{}),
 		end: Ended{Job: id, Agent: c.Agent, Session: c.Session, Task: c.Task, Call: c.ID},
 	}
 }
