@@ -58,6 +58,9 @@ func decider() (*decide.Decider, writ.Call, error) {
 			GateArgs: access.Set[bool]{V: true}, Workspace: access.Workspace{Path: "/ws/app", Project: "/ws"}, Constraints: access.Defaults(access.Standard, types),
 		})
 	}
+	for i := range 3 { // agent_0 is delegated by agent_1, and so on
+		in.Agents[i].Parent = in.Agents[i+1].Name
+	}
 	c := writ.Call{
 		ID: "call_bench", Agent: "agent_7", Session: "s", Task: "t", Tool: "tool_57", Definition: in.Tools[57].Digest, Args: `{"path":"src/main.go"}`, Resolved: true,
 		Targets: []writ.Target{{Pointer: "/path", Value: "src/main.go", Side: writ.SideRead, Path: "/ws/app/src/main.go"}},
@@ -70,16 +73,30 @@ func decision() error {
 	if err != nil {
 		return err
 	}
-	r := testing.Benchmark(func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			if got, err := d.Decide(context.Background(), c); err != nil || got.Effect != writ.Allow {
-				b.Fatal(got, err)
+	measure := func(what string, c writ.Call) {
+		r := testing.Benchmark(func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if got, err := d.Decide(context.Background(), c); err != nil || got.Effect != writ.Allow {
+					b.Fatal(got, err)
+				}
 			}
-		}
-	})
-	row(fmt.Sprintf("one decision, %d tools, %d agents", tools, agents), fmt.Sprintf("%d ns, %d allocations", r.NsPerOp(), r.AllocsPerOp()), "")
+		})
+		row(what, fmt.Sprintf("%d ns, %d allocations", r.NsPerOp(), r.AllocsPerOp()), "")
+	}
+	measure(fmt.Sprintf("one decision, %d tools, %d agents", tools, agents), c)
+	c.Agent = "agent_0"
+	measure("one decision, of an agent with three above it", c)
 	return nil
+}
+
+// counting is a decider whose calls are counted against a quota over time.
+type counting struct{ *decide.Decider }
+
+func (d counting) Decide(ctx context.Context, c writ.Call) (writ.Decision, error) {
+	out, err := d.Decider.Decide(ctx, c)
+	out.Reserve = writ.Reserve{Keep: true, Quotas: []writ.Quota{{Max: 1_000_000, Per: writ.PerWindow, Window: time.Hour}}}
+	return out, err
 }
 
 type noApprover struct{}
@@ -120,7 +137,17 @@ func gate(dir string) error {
 	if err := oneCaller(do, commit); err != nil {
 		return err
 	}
-	return manyCallers(do)
+	if err := manyCallers("two durable records", do); err != nil {
+		return err
+	}
+	var n atomic.Int64
+	g = writ.NewGate(counting{d}, noApprover{}, l, noop{})
+	return manyCallers("counted against a quota as well", func() error {
+		c := c
+		c.ID = fmt.Sprint("counted_", n.Add(1))
+		_, err := g.Do(context.Background(), c)
+		return err
+	})
 }
 
 // oneCaller alternates rounds of both, and compares the middle of each.
@@ -148,7 +175,7 @@ func middle(ds []time.Duration) time.Duration {
 	return ds[len(ds)/2]
 }
 
-func manyCallers(do func() error) error {
+func manyCallers(what string, do func() error) error {
 	const callers, total = 64, 60_000
 	var left atomic.Int64
 	left.Store(total)
@@ -169,7 +196,7 @@ func manyCallers(do func() error) error {
 		return err
 	}
 	perSecond := float64(total) / time.Since(began).Seconds()
-	row(fmt.Sprintf("Gate.Do, two durable records, %d callers", callers), fmt.Sprintf("%.0f calls/s", perSecond), "")
+	row(fmt.Sprintf("Gate.Do, %s, %d callers", what, callers), fmt.Sprintf("%.0f calls/s", perSecond), "")
 	return nil
 }
 

@@ -10,7 +10,7 @@ import (
 
 // Counter is where started calls are counted: a transaction, or the store as it is.
 type Counter interface {
-	Uses(u store.Use, q writ.Quota, since string) (int, string, error)
+	Full(u store.Use, q writ.Quota, since string) (bool, string, error)
 	Succeeded(task, tool string) (bool, error)
 }
 
@@ -28,11 +28,11 @@ func Room(c Counter, call writ.Call, r writ.Reserve, now time.Time) error {
 		}
 	}
 	for _, q := range r.Quotas {
-		n, oldest, err := c.Uses(use, q, store.Since(now, q.Window, TimeFormat))
+		none, oldest, err := c.Full(use, q, store.Since(now, q.Window, TimeFormat))
 		if err != nil {
 			return err
 		}
-		if n >= q.Max {
+		if none {
 			return full(exhausted(use.Tool, q, oldest, now))
 		}
 	}

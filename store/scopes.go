@@ -118,10 +118,16 @@ type Use struct {
 	Call, Agent, Tool, Session, Task, At string
 }
 
-// AddUse counts a call that starts.
+// AddUse counts a call that starts. Times of one agent and tool never go back, also
+// when the clock does: a window would lose count of what lies behind.
 func (tx *Tx) AddUse(u Use) error {
-	return tx.exec(`INSERT INTO uses (call, agent, tool, session, task, at, done) VALUES ($1, $2, $3, $4, $5, $6, 0)`,
-		u.Call, u.Agent, u.Tool, u.Session, u.Task, u.At)
+	return tx.exec(`INSERT INTO uses (call, agent, tool, session, task, at, of_session, of_task, of_agent, done)
+		SELECT $1, $2, $3, $4, $5, CASE WHEN last > $6 THEN last ELSE $7 END,
+			(SELECT coalesce(max(of_session), 0) + 1 FROM uses WHERE session = $8 AND tool = $9),
+			(SELECT coalesce(max(of_task), 0) + 1 FROM uses WHERE task = $10 AND tool = $11),
+			(SELECT coalesce(max(of_agent), 0) + 1 FROM uses WHERE agent = $12 AND tool = $13), 0
+		FROM (SELECT coalesce((SELECT at FROM uses WHERE agent = $14 AND tool = $15 ORDER BY of_agent DESC LIMIT 1), '') AS last) t`,
+		u.Call, u.Agent, u.Tool, u.Session, u.Task, u.At, u.At, u.Session, u.Tool, u.Task, u.Tool, u.Agent, u.Tool, u.Agent, u.Tool)
 }
 
 // SucceedUse notes that a counted call succeeded; a call that is not counted is left alone.
@@ -129,10 +135,10 @@ func (tx *Tx) SucceedUse(call string) error {
 	return tx.exec(`UPDATE uses SET done = 1 WHERE call = $1 AND done = 0`, call)
 }
 
-// Uses counts the calls that count against a quota of a use, up to its Max. The
-// oldest of those is returned with it, so that a caller can be told when to come again.
-func (tx *Tx) Uses(u Use, q writ.Quota, since string) (int, string, error) {
-	return uses(tx.ctx, tx.db, tx.db.writer, u, q, since)
+// Full reports whether as many calls as a quota allows have started in its scope, and
+// when the oldest of those did, so that a caller can be told when to come again.
+func (tx *Tx) Full(u Use, q writ.Quota, since string) (bool, string, error) {
+	return full(tx.ctx, tx.db, tx.db.writer, u, q, since)
 }
 
 // Counts counts outside a transaction: what it says may be over at once.
@@ -144,9 +150,9 @@ type Counts struct {
 	ctx context.Context
 }
 
-// Uses is Tx.Uses.
-func (c Counts) Uses(u Use, q writ.Quota, since string) (int, string, error) {
-	return uses(c.ctx, c.db, c.db.pool, u, q, since)
+// Full is Tx.Full.
+func (c Counts) Full(u Use, q writ.Quota, since string) (bool, string, error) {
+	return full(c.ctx, c.db, c.db.pool, u, q, since)
 }
 
 // Succeeded is Tx.Succeeded.
@@ -158,23 +164,27 @@ type rower interface {
 	QueryRowContext(context.Context, string, ...any) *sql.Row
 }
 
-func uses(ctx context.Context, db *DB, r rower, u Use, q writ.Quota, since string) (int, string, error) {
+// full looks for the call that is as many back as the quota allows. If it is there,
+// and inside the window, there is no place left.
+func full(ctx context.Context, db *DB, r rower, u Use, q writ.Quota, since string) (bool, string, error) {
 	var row *sql.Row
 	switch q.Per {
 	case writ.PerSession:
-		row = r.QueryRowContext(ctx, `SELECT count(*), coalesce(min(at), '') FROM (SELECT at FROM uses WHERE session = $1 AND tool = $2 LIMIT $3) t`, u.Session, u.Tool, q.Max)
+		row = r.QueryRowContext(ctx, `SELECT at FROM uses WHERE session = $1 AND tool = $2 AND of_session = $3`, u.Session, u.Tool, q.Max)
 	case writ.PerTask:
-		row = r.QueryRowContext(ctx, `SELECT count(*), coalesce(min(at), '') FROM (SELECT at FROM uses WHERE task = $1 AND tool = $2 LIMIT $3) t`, u.Task, u.Tool, q.Max)
+		row = r.QueryRowContext(ctx, `SELECT at FROM uses WHERE task = $1 AND tool = $2 AND of_task = $3`, u.Task, u.Tool, q.Max)
 	default:
-		row = r.QueryRowContext(ctx, `SELECT count(*), coalesce(min(at), '') FROM (SELECT at FROM uses WHERE agent = $1 AND tool = $2 AND at > $3 ORDER BY at DESC LIMIT $4) t`,
-			u.Agent, u.Tool, since, q.Max)
+		row = r.QueryRowContext(ctx, `SELECT at FROM uses WHERE agent = $1 AND tool = $2 AND at > $3
+			AND of_agent = (SELECT max(of_agent) FROM uses WHERE agent = $4 AND tool = $5) - $6 + 1`, u.Agent, u.Tool, since, u.Agent, u.Tool, q.Max)
 	}
-	var n int
-	var oldest string
-	if err := row.Scan(&n, &oldest); err != nil {
-		return 0, "", db.unavailable(err)
+	var at string
+	switch err := row.Scan(&at); {
+	case err == sql.ErrNoRows:
+		return false, "", nil
+	case err != nil:
+		return false, "", db.unavailable(err)
 	}
-	return n, oldest, nil
+	return true, at, nil
 }
 
 // Succeeded reports whether a tool has succeeded in a task.

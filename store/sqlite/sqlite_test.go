@@ -68,7 +68,7 @@ func TestConformance(t *testing.T) {
 		{Name: "ignore the checks and approve late", SQL: `PRAGMA ignore_check_constraints = 1; UPDATE approvals SET state = 'approved', decided_by = 'alice', decided_at = '2027' WHERE id = 'pending'`},
 		{Name: "replace a session", SQL: `REPLACE INTO sessions SELECT id, token, agent, name, opened_at, '', '' FROM sessions WHERE id = 'ended'`},
 		{Name: "rate a task beyond the scale", SQL: `PRAGMA ignore_check_constraints = 1; UPDATE tasks SET rating = 11, rated_by = 'alice' WHERE id = 'task-open'`},
-		{Name: "replace a counted call", SQL: `REPLACE INTO uses SELECT call, agent, 'other', session, task, at, 0 FROM uses WHERE call = 'succeeded'`},
+		{Name: "replace a counted call", SQL: `REPLACE INTO uses SELECT call, agent, 'other', session, task, at, 1, 1, 1, 0 FROM uses WHERE call = 'succeeded'`},
 		{Name: "accept in nobody's name", SQL: `PRAGMA ignore_check_constraints = 1; INSERT INTO definitions SELECT name, digest, body, '2027', '' FROM definitions`},
 		{Name: "replace what was accepted", SQL: `REPLACE INTO definitions SELECT name, '` + strings.Repeat("0", 64) + `', body, accepted_at, accepted_by FROM definitions`},
 		{Name: "replace a delegation", SQL: `REPLACE INTO delegations SELECT name, parent, parent_token, session, task, token, request, made_at, expires_at, '', '' FROM delegations WHERE name = 'coder/ended'`},

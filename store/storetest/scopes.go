@@ -90,7 +90,10 @@ var scopeAttacks = []Attack{
 	{"count a call for another tool", `UPDATE uses SET tool = 'other' WHERE call = 'started'`},
 	{"count a call at another time", `UPDATE uses SET at = '2020' WHERE call = 'started'`},
 	{"take a success back", `UPDATE uses SET done = 0 WHERE call = 'succeeded'`},
-	{"begin with a success", `INSERT INTO uses VALUES ('new', 'coder', 'deploy', 'open', 'task-open', '2026', 1)`},
+	{"begin with a success", `INSERT INTO uses VALUES ('new', 'coder', 'deploy', 'open', 'task-open', '2026', 3, 3, 3, 1)`},
+	{"count a call out of its turn", `INSERT INTO uses VALUES ('new', 'coder', 'deploy', 'open', 'task-open', '2026', 3, 3, 9, 0)`},
+	{"count a call twice in a place", `INSERT INTO uses VALUES ('new', 'coder', 'deploy', 'open', 'task-open', '2026', 2, 3, 3, 0)`},
+	{"renumber a counted call", `UPDATE uses SET of_agent = 7, done = 1 WHERE call = 'started'`},
 	{"accept before the last", `INSERT INTO definitions SELECT name, digest, body, '2020', accepted_by FROM definitions`},
 	{"change what was accepted", `UPDATE definitions SET body = '{"forged":1}'`},
 	{"change which was accepted", `UPDATE definitions SET digest = '` + fmt.Sprintf("%064d", 1) + `'`},
@@ -109,7 +112,7 @@ var scopeControls = []Attack{
 	{"end a task", `UPDATE tasks SET ended_at = '2026', why = 'ended' WHERE id = 'task-open'`},
 	{"rate a task", `UPDATE tasks SET rating = 10, rated_by = 'alice' WHERE id = 'task-ended'`},
 	{"open a task", `INSERT INTO tasks VALUES ('new', 'open', 'coder', 'of task-ended', '2026', '', '', NULL, '')`},
-	{"count a call", `INSERT INTO uses VALUES ('new', 'coder', 'deploy', 'open', 'task-open', '2026', 0)`},
+	{"count a call", `INSERT INTO uses VALUES ('new', 'coder', 'deploy', 'open', 'task-open', '2026', 3, 3, 3, 0)`},
 	{"succeed", `UPDATE uses SET done = 1 WHERE call = 'started'`},
 	{"accept", `INSERT INTO definitions SELECT name, digest, body, '2027', accepted_by FROM definitions`},
 	{"end a delegation", `UPDATE delegations SET ended_at = '2026', why = 'ended' WHERE name = 'coder/open'`},
@@ -195,17 +198,20 @@ func (e Engine) testUses(t *testing.T) {
 	for name, tt := range map[string]struct {
 		q     writ.Quota
 		since string
-		want  int
+		want  bool
 	}{
-		"session":        {writ.Quota{Max: 9, Per: writ.PerSession}, "", 2},
-		"task":           {writ.Quota{Max: 9, Per: writ.PerTask}, "", 2},
-		"window":         {writ.Quota{Max: 9, Per: writ.PerWindow}, early, 2},
-		"longer window":  {writ.Quota{Max: 9, Per: writ.PerWindow}, "2025", 3},
-		"a small window": {writ.Quota{Max: 9, Per: writ.PerWindow}, now, 0},
-		"up to the most": {writ.Quota{Max: 1, Per: writ.PerSession}, "", 1},
+		"a session's last place is taken":  {writ.Quota{Max: 2, Per: writ.PerSession}, "", true},
+		"a session has a place":            {writ.Quota{Max: 3, Per: writ.PerSession}, "", false},
+		"a lower limit than was used":      {writ.Quota{Max: 1, Per: writ.PerSession}, "", true},
+		"a task's last place is taken":     {writ.Quota{Max: 2, Per: writ.PerTask}, "", true},
+		"a task has a place":               {writ.Quota{Max: 3, Per: writ.PerTask}, "", false},
+		"a window counts every session":    {writ.Quota{Max: 3, Per: writ.PerWindow}, early, true},
+		"a window has a place":             {writ.Quota{Max: 4, Per: writ.PerWindow}, early, false},
+		"a window that began since":        {writ.Quota{Max: 1, Per: writ.PerWindow}, now, false},
+		"a clock that went back is no way": {writ.Quota{Max: 1, Per: writ.PerWindow}, early, true},
 	} {
-		if n, _, err := counts.Uses(u, tt.q, tt.since); err != nil || n != tt.want {
-			t.Errorf("%s: %d, want %d: %v", name, n, tt.want, err)
+		if got, _, err := counts.Full(u, tt.q, tt.since); err != nil || got != tt.want {
+			t.Errorf("%s: %v, want %v: %v", name, got, tt.want, err)
 		}
 	}
 	for task, want := range map[string]bool{"task-open": true, "task-other": false} {

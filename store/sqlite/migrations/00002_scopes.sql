@@ -26,18 +26,24 @@ CREATE TABLE tasks (
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX tasks_open ON tasks (session, name) WHERE ended_at = '';
 
+-- Each counted call is numbered among those of its tool in its session, in its task
+-- and of its agent, so that a quota costs one look, however high it is.
 CREATE TABLE uses (
-    call    TEXT    NOT NULL PRIMARY KEY,
-    agent   TEXT    NOT NULL,
-    tool    TEXT    NOT NULL,
-    session TEXT    NOT NULL,
-    task    TEXT    NOT NULL,
-    at      TEXT    NOT NULL,
-    done    INTEGER NOT NULL CHECK (done IN (0, 1))
+    call       TEXT    NOT NULL PRIMARY KEY,
+    agent      TEXT    NOT NULL,
+    tool       TEXT    NOT NULL,
+    session    TEXT    NOT NULL,
+    task       TEXT    NOT NULL,
+    at         TEXT    NOT NULL,
+    of_session INTEGER NOT NULL CHECK (of_session > 0),
+    of_task    INTEGER NOT NULL CHECK (of_task > 0),
+    of_agent   INTEGER NOT NULL CHECK (of_agent > 0),
+    done       INTEGER NOT NULL CHECK (done IN (0, 1))
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX uses_session ON uses (session, tool);
-CREATE INDEX uses_task ON uses (task, tool, done);
-CREATE INDEX uses_window ON uses (agent, tool, at);
+CREATE UNIQUE INDEX uses_session ON uses (session, tool, of_session);
+CREATE UNIQUE INDEX uses_task ON uses (task, tool, of_task);
+CREATE UNIQUE INDEX uses_agent ON uses (agent, tool, of_agent);
+CREATE INDEX uses_done ON uses (task, tool) WHERE done = 1;
 
 CREATE TABLE definitions (
     name        TEXT NOT NULL,
@@ -104,12 +110,16 @@ BEGIN SELECT RAISE(ABORT, 'tasks are kept'); END;
 -- +goose StatementBegin
 CREATE TRIGGER uses_begin BEFORE INSERT ON uses
 WHEN NEW.done IS NOT 0 OR EXISTS (SELECT 1 FROM uses WHERE call = NEW.call)
+    OR NEW.of_session IS NOT (SELECT coalesce(max(of_session), 0) + 1 FROM uses WHERE session = NEW.session AND tool = NEW.tool)
+    OR NEW.of_task IS NOT (SELECT coalesce(max(of_task), 0) + 1 FROM uses WHERE task = NEW.task AND tool = NEW.tool)
+    OR NEW.of_agent IS NOT (SELECT coalesce(max(of_agent), 0) + 1 FROM uses WHERE agent = NEW.agent AND tool = NEW.tool)
 BEGIN SELECT RAISE(ABORT, 'a call is counted once, when it starts'); END;
 -- +goose StatementEnd
 -- +goose StatementBegin
 CREATE TRIGGER uses_steps BEFORE UPDATE ON uses
 WHEN NEW.call IS NOT OLD.call OR NEW.agent IS NOT OLD.agent OR NEW.tool IS NOT OLD.tool OR NEW.session IS NOT OLD.session
     OR NEW.task IS NOT OLD.task OR NEW.at IS NOT OLD.at OR OLD.done IS NOT 0 OR NEW.done IS NOT 1
+    OR NEW.of_session IS NOT OLD.of_session OR NEW.of_task IS NOT OLD.of_task OR NEW.of_agent IS NOT OLD.of_agent
 BEGIN SELECT RAISE(ABORT, 'a counted call can only succeed'); END;
 -- +goose StatementEnd
 -- +goose StatementBegin
