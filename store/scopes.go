@@ -113,6 +113,22 @@ func (tx *Tx) RateTask(id string, rating int, by string) (bool, error) {
 	return tx.changed(`UPDATE tasks SET rating = $1, rated_by = $2 WHERE id = $3`, rating, by, id)
 }
 
+// What runs for every counted call, in the transaction that records its start.
+const (
+	insertUse = `INSERT INTO uses (call, agent, tool, session, task, at, of_session, of_task, of_agent, done)
+		SELECT $1, $2, $3, $4, $5, CASE WHEN last > $6 THEN last ELSE $7 END,
+			(SELECT coalesce(max(of_session), 0) + 1 FROM uses WHERE session = $8 AND tool = $9),
+			(SELECT coalesce(max(of_task), 0) + 1 FROM uses WHERE task = $10 AND tool = $11),
+			(SELECT coalesce(max(of_agent), 0) + 1 FROM uses WHERE agent = $12 AND tool = $13), 0
+		FROM (SELECT coalesce((SELECT at FROM uses WHERE agent = $14 AND tool = $15 ORDER BY of_agent DESC LIMIT 1), '') AS last) t`
+	succeedUse  = `UPDATE uses SET done = 1 WHERE call = $1 AND done = 0`
+	fullSession = `SELECT at FROM uses WHERE session = $1 AND tool = $2 AND of_session = $3`
+	fullTask    = `SELECT at FROM uses WHERE task = $1 AND tool = $2 AND of_task = $3`
+	fullAgent   = `SELECT at FROM uses WHERE agent = $1 AND tool = $2 AND at > $3
+		AND of_agent = (SELECT max(of_agent) FROM uses WHERE agent = $4 AND tool = $5) - $6 + 1`
+	succeededIn = `SELECT EXISTS (SELECT 1 FROM uses WHERE task = $1 AND tool = $2 AND done = 1)`
+)
+
 // Use is one started call of a tool that some constraint counts.
 type Use struct {
 	Call, Agent, Tool, Session, Task, At string
@@ -121,24 +137,19 @@ type Use struct {
 // AddUse counts a call that starts. Times of one agent and tool never go back, also
 // when the clock does: a window would lose count of what lies behind.
 func (tx *Tx) AddUse(u Use) error {
-	return tx.exec(`INSERT INTO uses (call, agent, tool, session, task, at, of_session, of_task, of_agent, done)
-		SELECT $1, $2, $3, $4, $5, CASE WHEN last > $6 THEN last ELSE $7 END,
-			(SELECT coalesce(max(of_session), 0) + 1 FROM uses WHERE session = $8 AND tool = $9),
-			(SELECT coalesce(max(of_task), 0) + 1 FROM uses WHERE task = $10 AND tool = $11),
-			(SELECT coalesce(max(of_agent), 0) + 1 FROM uses WHERE agent = $12 AND tool = $13), 0
-		FROM (SELECT coalesce((SELECT at FROM uses WHERE agent = $14 AND tool = $15 ORDER BY of_agent DESC LIMIT 1), '') AS last) t`,
+	return tx.exec(insertUse,
 		u.Call, u.Agent, u.Tool, u.Session, u.Task, u.At, u.At, u.Session, u.Tool, u.Task, u.Tool, u.Agent, u.Tool, u.Agent, u.Tool)
 }
 
 // SucceedUse notes that a counted call succeeded; a call that is not counted is left alone.
 func (tx *Tx) SucceedUse(call string) error {
-	return tx.exec(`UPDATE uses SET done = 1 WHERE call = $1 AND done = 0`, call)
+	return tx.exec(succeedUse, call)
 }
 
 // Full reports whether as many calls as a quota allows have started in its scope, and
 // when the oldest of those did, so that a caller can be told when to come again.
 func (tx *Tx) Full(u Use, q writ.Quota, since string) (bool, string, error) {
-	return full(tx.ctx, tx.db, tx.db.writer, u, q, since)
+	return full(tx.ctx, tx.db, tx.ask, u, q, since)
 }
 
 // Counts counts outside a transaction: what it says may be over at once.
@@ -152,30 +163,33 @@ type Counts struct {
 
 // Full is Tx.Full.
 func (c Counts) Full(u Use, q writ.Quota, since string) (bool, string, error) {
-	return full(c.ctx, c.db, c.db.pool, u, q, since)
+	return full(c.ctx, c.db, c.db.pool.QueryRowContext, u, q, since)
 }
 
 // Succeeded is Tx.Succeeded.
 func (c Counts) Succeeded(task, tool string) (bool, error) {
-	return succeeded(c.ctx, c.db, c.db.pool, task, tool)
+	return succeeded(c.ctx, c.db, c.db.pool.QueryRowContext, task, tool)
 }
 
-type rower interface {
-	QueryRowContext(context.Context, string, ...any) *sql.Row
+// ask is one of the prepared questions, inside the transaction.
+func (tx *Tx) ask(ctx context.Context, query string, args ...any) *sql.Row {
+	return tx.db.counted[query].QueryRowContext(ctx, args...)
 }
+
+// asker asks for one row: a transaction, or the store as it is.
+type asker func(ctx context.Context, query string, args ...any) *sql.Row
 
 // full looks for the call that is as many back as the quota allows. If it is there,
 // and inside the window, there is no place left.
-func full(ctx context.Context, db *DB, r rower, u Use, q writ.Quota, since string) (bool, string, error) {
+func full(ctx context.Context, db *DB, ask asker, u Use, q writ.Quota, since string) (bool, string, error) {
 	var row *sql.Row
 	switch q.Per {
 	case writ.PerSession:
-		row = r.QueryRowContext(ctx, `SELECT at FROM uses WHERE session = $1 AND tool = $2 AND of_session = $3`, u.Session, u.Tool, q.Max)
+		row = ask(ctx, fullSession, u.Session, u.Tool, q.Max)
 	case writ.PerTask:
-		row = r.QueryRowContext(ctx, `SELECT at FROM uses WHERE task = $1 AND tool = $2 AND of_task = $3`, u.Task, u.Tool, q.Max)
+		row = ask(ctx, fullTask, u.Task, u.Tool, q.Max)
 	default:
-		row = r.QueryRowContext(ctx, `SELECT at FROM uses WHERE agent = $1 AND tool = $2 AND at > $3
-			AND of_agent = (SELECT max(of_agent) FROM uses WHERE agent = $4 AND tool = $5) - $6 + 1`, u.Agent, u.Tool, since, u.Agent, u.Tool, q.Max)
+		row = ask(ctx, fullAgent, u.Agent, u.Tool, since, u.Agent, u.Tool, q.Max)
 	}
 	var at string
 	switch err := row.Scan(&at); {
@@ -189,12 +203,12 @@ func full(ctx context.Context, db *DB, r rower, u Use, q writ.Quota, since strin
 
 // Succeeded reports whether a tool has succeeded in a task.
 func (tx *Tx) Succeeded(task, tool string) (bool, error) {
-	return succeeded(tx.ctx, tx.db, tx.db.writer, task, tool)
+	return succeeded(tx.ctx, tx.db, tx.ask, task, tool)
 }
 
-func succeeded(ctx context.Context, db *DB, r rower, task, tool string) (bool, error) {
+func succeeded(ctx context.Context, db *DB, ask asker, task, tool string) (bool, error) {
 	var ok bool
-	err := r.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM uses WHERE task = $1 AND tool = $2 AND done = 1)`, task, tool).Scan(&ok)
+	err := ask(ctx, succeededIn, task, tool).Scan(&ok)
 	if err != nil {
 		return false, db.unavailable(err)
 	}

@@ -23,6 +23,7 @@ type DB struct {
 	entry   *sql.Stmt // these three run for every call, so they are prepared
 	begin   *sql.Stmt
 	commit  *sql.Stmt
+	counted map[string]*sql.Stmt // and these for every counted one, by their text
 	explain func(error) error
 	release func() error
 }
@@ -39,9 +40,14 @@ func New(ctx context.Context, pool *sql.DB, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := &DB{pool: pool, writer: conn, explain: o.Explain, release: o.Release}
+	db := &DB{pool: pool, writer: conn, explain: o.Explain, release: o.Release, counted: map[string]*sql.Stmt{}}
 	for text, stmt := range map[string]**sql.Stmt{insertEntry: &db.entry, "BEGIN IMMEDIATE": &db.begin, "COMMIT": &db.commit} {
 		if *stmt, err = conn.PrepareContext(ctx, text); err != nil {
+			return nil, errors.Join(err, conn.Close())
+		}
+	}
+	for _, text := range []string{insertUse, succeedUse, fullSession, fullTask, fullAgent, succeededIn} {
+		if db.counted[text], err = conn.PrepareContext(ctx, text); err != nil {
 			return nil, errors.Join(err, conn.Close())
 		}
 	}
@@ -50,7 +56,11 @@ func New(ctx context.Context, pool *sql.DB, o Options) (*DB, error) {
 
 // Close ends the store; nobody may be using it any more.
 func (db *DB) Close() error {
-	return errors.Join(db.entry.Close(), db.begin.Close(), db.commit.Close(), db.writer.Close(), db.pool.Close(), db.release())
+	var errs []error
+	for _, stmt := range db.counted {
+		errs = append(errs, stmt.Close())
+	}
+	return errors.Join(errors.Join(errs...), db.entry.Close(), db.begin.Close(), db.commit.Close(), db.writer.Close(), db.pool.Close(), db.release())
 }
 
 // Tx is one transaction on the writing connection.
@@ -116,8 +126,12 @@ func (tx *Tx) changed(query string, args ...any) (bool, error) {
 	return n == 1, nil
 }
 
-func (tx *Tx) exec(query string, args ...any) error {
-	_, err := tx.db.writer.ExecContext(tx.ctx, query, args...)
+func (tx *Tx) exec(query string, args ...any) (err error) {
+	if stmt := tx.db.counted[query]; stmt != nil {
+		_, err = stmt.ExecContext(tx.ctx, args...)
+	} else {
+		_, err = tx.db.writer.ExecContext(tx.ctx, query, args...)
+	}
 	if err != nil {
 		return tx.db.unavailable(err)
 	}

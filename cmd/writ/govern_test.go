@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -402,11 +403,19 @@ func TestHangup(t *testing.T) {
 	w := newWorld(t, plain, "").init()
 	cmd := exec.Command(program, "serve")
 	cmd.Env, cmd.Dir = w.env(), "/"
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
-	waitFor(t, func() bool { return w.run("", "call", "list_directory").code == 0 })
+	if _, err := io.ReadAtLeast(out, make([]byte, 4096), 40); err != nil { // it serves; no call starts another
+		t.Fatal(err)
+	}
+	go io.Copy(io.Discard, out)
+	w.ok(w.run("", "call", "list_directory"))
 	w.edit("workspace: main", "workspace: main\n    denied: [list_directory]")
 	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)

@@ -56,14 +56,18 @@ func sayHeld(ctx context.Context, c *client.Client) error {
 	return nil
 }
 
-// reloadOnSignal reloads whenever the process is told to, until ctx ends.
-func reloadOnSignal(ctx context.Context, e *engine.Engine, log *slog.Logger) {
-	if hangup == nil {
-		return
-	}
+// hangups are the signals that tell the process to reload. They are listened for
+// before anything else: one that comes while the daemon starts must not end it.
+func hangups() <-chan os.Signal {
 	told := make(chan os.Signal, 1)
-	signal.Notify(told, hangup)
-	defer signal.Stop(told)
+	if hangup != nil {
+		signal.Notify(told, hangup)
+	}
+	return told
+}
+
+// reloadOnSignal reloads whenever the process is told to, until ctx ends.
+func reloadOnSignal(ctx context.Context, e *engine.Engine, log *slog.Logger, told <-chan os.Signal) {
 	for {
 		select {
 		case <-ctx.Done():

@@ -39,6 +39,7 @@ Other commands start a daemon in the background when none runs. Ctrl-C ends it.`
 }
 
 func (a *app) serve(ctx context.Context) error {
+	told := hangups()
 	path, err := config.Path(a.configFlag)
 	if err != nil {
 		return err
@@ -60,7 +61,7 @@ func (a *app) serve(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go reloadOnSignal(ctx, e, log)
+	go reloadOnSignal(ctx, e, log, told)
 	return errors.Join(api.Serve(ctx, e, l, log), e.Close())
 }
 
