@@ -104,15 +104,16 @@ func TestEndedBetweenDecidingAndRunning(t *testing.T) {
 	f.must(err)
 	defer leave()
 	f.must(f.EndDelegation(t.Context(), "coder", kid2.Agent))
-	if _, _, err := f.stops.begin(t.Context(), &run{chain: call.Chain, token: call.Token}); writ.KindOf(err) != writ.Unauthenticated {
-		t.Errorf("it begins: %v", err)
+	begin := func(r *run) error {
+		_, done, err := f.stops.begin(t.Context(), r)
+		if err == nil {
+			done()
+		}
+		return err
 	}
-	if _, _, err := f.stops.begin(t.Context(), &run{}); err == nil {
-		t.Error("a run of nobody begins")
-	}
-	_, done, err := f.stops.begin(t.Context(), &run{chain: []string{"coder"}, token: parent.Token}) // the control
-	f.must(err)
-	done()
+	wants(t, begin(&run{chain: call.Chain, token: call.Token}), writ.Unauthenticated, "has ended meanwhile")
+	wants(t, begin(&run{}), writ.Unauthenticated, "has ended meanwhile")
+	f.must(begin(&run{chain: []string{"coder"}, token: parent.Token})) // the control
 }
 
 // A denial that the interceptors were spared for stays one, whatever the gate would
