@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/need"
 	"github.com/writ-run/writ/policy"
 )
 
@@ -138,7 +139,7 @@ func TestFollowExpansion(t *testing.T) {
 
 func TestFollowProc(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("/proc is of Linux")
+		need.Lacking(t, "/proc is of Linux")
 	}
 	self := fmt.Sprintf("/proc/%d", os.Getpid())
 	cwd, err := filepath.EvalSymlinks(".")
