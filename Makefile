@@ -17,7 +17,7 @@ run: build
 
 # Programs that tests use, from Debian's packages, only when one is missing.
 deps:
-	@for p in bash git python3 perl openssl gcc strace curl npm; do command -v $$p >/dev/null || missing="$$missing $$p"; done; \
+	@for p in bash git python3 perl openssl gcc strace curl npm sqlite3; do command -v $$p >/dev/null || missing="$$missing $$p"; done; \
 	command -v node >/dev/null || missing="$$missing nodejs"; \
 	if [ -n "$$missing" ]; then \
 		echo "installing$$missing"; \

@@ -29,6 +29,13 @@ type Call struct {
 	// asked; zero: not at all, the request stays pending. It changes nothing of
 	// what is asked.
 	Patience time.Duration
+	// Key makes calls of one agent with the same key one call: it runs at most once,
+	// and whoever makes it again gets what came of it. Empty: each call is its own.
+	Key string
+	// Detached says that nobody waits for the outcome: it is kept until the same call
+	// is made again.
+	Detached bool
+	Cost     *float64 // what the caller thinks it costs; written down, trusted for nothing
 
 	Tool       string
 	Definition Digest // of the tool's definition as it was when the call arrived

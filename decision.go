@@ -56,9 +56,14 @@ type Decision struct {
 	Action  string // the action type of this call
 	Risk    string
 	Class   Class
+	Reads   bool   // it changes nothing anywhere, so running it again does no harm
 	Policy  Digest // of the configuration it was decided under
 	Subject Digest // binds call, class, confinement and policy; set when Effect is Ask
 	Reserve Reserve
+
+	Dangerous bool   // it takes four eyes, and no grant covers it
+	Quorum    int    // how many people have to agree, where one has to; at least one
+	Base      Digest // of what every call of this tool by this agent may reach, before its arguments ask for more; set when Effect is Ask
 }
 
 // Confinement is all that a call may reach. The zero value reaches nothing.

@@ -18,6 +18,7 @@ const (
 	Rejected           Kind = "rejected"
 	Expired            Kind = "expired"
 	Stopped            Kind = "stopped"
+	Cancelled          Kind = "cancelled"
 	Changed            Kind = "changed" // what was approved is no longer what would run
 	Conflict           Kind = "conflict"
 	TooLarge           Kind = "too_large"

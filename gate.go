@@ -20,7 +20,8 @@ type Approver interface {
 
 // Recorder writes an event down durably before it returns. A started event uses up
 // its approval and takes its reservation in the same transaction, or fails: with
-// Conflict or Denied where it lost them.
+// Conflict or Denied where it lost them, with *Already where somebody else ran the
+// same call.
 type Recorder interface {
 	Record(context.Context, Event) error
 }
@@ -30,13 +31,26 @@ type Runner interface {
 	Run(context.Context, Writ) (Result, error)
 }
 
-// An Approval is a person's agreement to one exact call.
+// An Approval is a person's agreement to one exact call: given to it, or by a grant
+// that covers it.
 type Approval struct {
-	ID      string
-	Subject Digest // what was agreed to
+	ID      string // of the invocation that was agreed to
+	Grant   string // of the grant that covers it; empty: a person saw this very call
+	Call    Call   // what was agreed to: the call asked about, or with arguments that a person gave it
+	Subject Digest // of that call
+	Edited  bool   // the arguments are a person's
 	By      string
-	Expires time.Time
 }
+
+// Already is the answer to a call that was made before and ran then: what came of it.
+// An Approver and a Recorder return it as an error, because nothing is to run.
+type Already struct {
+	Call   string // the id it ran under
+	Result Result
+	Err    error
+}
+
+func (a *Already) Error() string { return "the call was made before, and has its outcome" }
 
 // EventKind names what an event says of a call.
 type EventKind string
@@ -52,7 +66,7 @@ type Event struct {
 	Kind     EventKind
 	Call     Call
 	Decision Decision
-	Approval string // id of the approval that allowed it
+	Approval Approval // what it rests on, where a person had to agree
 
 	Result   Result        // finished
 	Err      error         // finished with an error, or refused
@@ -82,35 +96,39 @@ func (g *Gate) Do(ctx context.Context, c Call) (Result, error) {
 	}
 	d, err := g.decide.Decide(ctx, c)
 	if err != nil {
-		return g.refuse(ctx, c, Decision{}, "", denyOn(err))
+		return g.refuse(ctx, c, Decision{}, Approval{}, denyOn(err))
 	}
 	var agreed Approval
 	if d.Effect == Ask {
 		if agreed, err = g.approve.Approve(ctx, c, d); err != nil {
-			return g.refuse(ctx, c, d, agreed.ID, err)
+			return g.refuse(ctx, c, d, agreed, err)
 		}
+		c = agreed.Call
 		// The world may have moved while a person thought: what runs is decided
 		// now, and must be exactly what was agreed to (I4).
 		if d, err = g.decide.Decide(ctx, c); err != nil {
-			return g.refuse(ctx, c, Decision{}, agreed.ID, denyOn(err))
+			return g.refuse(ctx, c, Decision{}, agreed, denyOn(err))
 		}
 		if d.Effect == Ask && (d.Subject.IsZero() || d.Subject != agreed.Subject) {
-			return g.refuse(ctx, c, d, agreed.ID, Fail(Changed, "what was approved is no longer what would run; ask again", nil))
+			return g.refuse(ctx, c, d, agreed, Fail(Changed, "what was approved is no longer what would run; ask again", nil))
 		}
 	}
 	if d.Effect == Deny {
-		return g.refuse(ctx, c, d, agreed.ID, d.Refusal())
+		return g.refuse(ctx, c, d, agreed, d.Refusal())
 	}
-	if err := g.record.Record(ctx, Event{Kind: EventStarted, Call: c, Decision: d, Approval: agreed.ID}); err != nil {
-		return g.notStarted(ctx, c, d, agreed.ID, notRecorded(err))
+	if err := g.check(c); err != nil { // a person's arguments passed the edge too, or nothing runs
+		return g.refuse(ctx, c, d, agreed, err)
 	}
-	w := issue(c, d, agreed.ID)
+	if err := g.record.Record(ctx, Event{Kind: EventStarted, Call: c, Decision: d, Approval: agreed}); err != nil {
+		return g.notStarted(ctx, c, d, agreed, err)
+	}
+	w := issue(c, d, agreed)
 	began := time.Now()
 	res, runErr := g.runRecovered(ctx, w)
 	w.spend()
 	// The outcome is written down even if the caller has gone.
 	err = g.record.Record(context.WithoutCancel(ctx), Event{
-		Kind: EventFinished, Call: c, Decision: d, Approval: agreed.ID,
+		Kind: EventFinished, Call: c, Decision: d, Approval: agreed,
 		Result: res, Err: runErr, Duration: time.Since(began),
 	})
 	if err != nil {
@@ -130,9 +148,13 @@ func (g *Gate) check(c Call) error {
 	return nil
 }
 
-// refuse records why a call did not run. Waiting is not refusing. A refusal that
-// cannot be recorded is still a refusal.
-func (g *Gate) refuse(ctx context.Context, c Call, d Decision, approval string, why error) (Result, error) {
+// refuse records why a call did not run. Waiting is not refusing, nor is having run
+// before. A refusal that cannot be recorded is still a refusal.
+func (g *Gate) refuse(ctx context.Context, c Call, d Decision, approval Approval, why error) (Result, error) {
+	var before *Already
+	if errors.As(why, &before) {
+		return before.Result, before.Err
+	}
 	if KindOf(why) == Pending {
 		return Result{}, why
 	}
@@ -145,11 +167,12 @@ func (g *Gate) refuse(ctx context.Context, c Call, d Decision, approval string, 
 
 // notStarted tells a reservation that was lost, which is a refusal like any
 // other, from a record that cannot be written.
-func (g *Gate) notStarted(ctx context.Context, c Call, d Decision, approval string, why error) (Result, error) {
-	if kind := KindOf(why); kind == Denied || kind == Conflict {
+func (g *Gate) notStarted(ctx context.Context, c Call, d Decision, approval Approval, why error) (Result, error) {
+	var before *Already
+	if kind := KindOf(why); kind == Denied || kind == Conflict || errors.As(why, &before) {
 		return g.refuse(ctx, c, d, approval, why)
 	}
-	return Result{}, why
+	return Result{}, notRecorded(why)
 }
 
 // runRecovered turns a panic of a tool into an error, so that the outcome is

@@ -44,7 +44,7 @@ var (
 	goodCall = Call{ID: "1", Agent: "a", Tool: "t", Definition: Digest{1}, Resolved: true}
 	allowed  = func(Call) (Decision, error) { return Decision{Effect: Allow}, nil }
 	asking   = func(Call) (Decision, error) { return Decision{Effect: Ask, Subject: Digest{7}}, nil }
-	agreeing = func(_ Call, d Decision) (Approval, error) { return Approval{ID: "ap", Subject: d.Subject}, nil }
+	agreeing = func(c Call, d Decision) (Approval, error) { return Approval{ID: "ap", Call: c, Subject: d.Subject}, nil }
 	errBoom  = errors.New("boom with a secret")
 )
 
@@ -92,7 +92,11 @@ func TestDo(t *testing.T) {
 			"decide approve decide call.refused", Denied, "denied: the decision could not be made"},
 		{"changed after approval", parts{decide: second(asking, func(Call) (Decision, error) { return Decision{Effect: Ask, Subject: Digest{8}}, nil }), approve: agreeing},
 			"decide approve decide call.refused", Changed, "what was approved is no longer what would run; ask again"},
-		{"approval of something else", parts{decide: asking, approve: func(Call, Decision) (Approval, error) { return Approval{ID: "x", Subject: Digest{9}}, nil }},
+		{"made before", parts{decide: asking, approve: func(Call, Decision) (Approval, error) { return Approval{}, &Already{Result: Result{Content: "ran"}} }},
+			"decide approve", "", ""},
+		{"an approval of no call", parts{decide: asking, approve: func(_ Call, d Decision) (Approval, error) { return Approval{ID: "x", Subject: d.Subject}, nil }},
+			"decide approve decide call.refused", Invalid, "the call is incomplete: it has no caller, tool or resolved arguments"},
+		{"approval of something else", parts{decide: asking, approve: func(c Call, _ Decision) (Approval, error) { return Approval{ID: "x", Call: c, Subject: Digest{9}}, nil }},
 			"decide approve decide call.refused", Changed, "what was approved is no longer what would run; ask again"},
 		{"a zero subject is never agreed to", parts{decide: func(Call) (Decision, error) { return Decision{Effect: Ask}, nil }, approve: agreeing},
 			"decide approve decide call.refused", Changed, "what was approved is no longer what would run; ask again"},
@@ -174,7 +178,7 @@ func TestWritEnds(t *testing.T) {
 			t.Errorf("the %s writ orders something", name)
 		}
 	}
-	if (Writ{}).Decision().Effect != Deny || (Writ{}).Call().Resolved || (Writ{}).Approval() != "" {
+	if (Writ{}).Decision().Effect != Deny || (Writ{}).Call().Resolved || (Writ{}).Approval().ID != "" {
 		t.Error("the zero writ says something")
 	}
 }

@@ -26,6 +26,7 @@ var edges = map[string]struct {
 	"spell":               {nil, "pure"},
 	"host":                {nil, "pure"},
 	"action":              {nil, "pure"},
+	"display":             {nil, "pure: what a person sees of what others wrote"},
 	"wire":                {[]string{""}, "digests and errors are nouns"},
 	"access":              {[]string{"", "action", "host"}, "reasons, categories, network allowlists"},
 	"policy":              {[]string{"", "action", "host"}, "targets, risk, network stance"},
@@ -39,7 +40,7 @@ var edges = map[string]struct {
 	"store/sqlite":        {[]string{"", "store"}, "an engine of the store"},
 	"store/storetest":     {[]string{"", "ledger", "need", "store"}, "the suite engines pass; changes go through the ledger"},
 	"ledger":              {[]string{"", "store", "wire"}, "writes the store, in canonical form"},
-	"approval":            {[]string{"", "ledger", "store", "wire"}, "requests are rows and entries"},
+	"approval":            {[]string{"", "ledger", "policy", "store", "wire"}, "invocations are rows and entries; a grant's paths are globs"},
 	"need":                {nil, "what tests cannot do without"},
 	"person":              {[]string{""}, "errors"},
 	"sandbox":             {[]string{""}, "a box takes a writ"},
@@ -50,13 +51,13 @@ var edges = map[string]struct {
 	"config":              {[]string{"", "access", "action", "host", "policy", "profile", "spell", "strict", "tool", "wire"}, "builds the values deciding works with"},
 	"engine":              {[]string{"*"}, "the one place that joins everything"},
 	"client":              {[]string{""}, "the wire and the nouns on it: a program that only calls stays small"},
-	"api":                 {[]string{"", "action", "approval", "client", "config", "engine", "ledger", "store", "tool", "wire"}, "a front door of the engine; what crosses it is the client's; an unknown word is answered with the known ones"},
+	"api":                 {[]string{"", "action", "approval", "client", "config", "display", "engine", "ledger", "store", "tool", "wire"}, "a front door of the engine; what crosses it is the client's; an unknown word is answered with the known ones"},
 	"cmd/writ":            {[]string{"*"}, "the program"},
 	"bench":               {[]string{"*"}, "measures everything"},
 }
 
 // pure packages do no I/O: what they decide depends on their arguments alone.
-var pure = []string{"", "spell", "host", "action", "access", "policy", "decide", "strict", "wire"}
+var pure = []string{"", "spell", "host", "action", "display", "access", "policy", "decide", "strict", "wire"}
 
 // bannedInPure would let a decision depend on something else.
 var bannedInPure = []string{"os", "os/exec", "net", "net/http", "time/tzdata", "database/sql", "io/ioutil", "log", "log/slog", "math/rand"}

@@ -13,11 +13,11 @@ type Writ struct{ order *order }
 type order struct {
 	call     Call
 	decision Decision
-	approval string
+	approval Approval
 	spent    atomic.Bool
 }
 
-func issue(c Call, d Decision, approval string) Writ {
+func issue(c Call, d Decision, approval Approval) Writ {
 	return Writ{&order{call: c, decision: d, approval: approval}}
 }
 
@@ -51,10 +51,10 @@ func (w Writ) Confinement() Confinement {
 	return w.order.decision.Confine
 }
 
-// Approval is the id of the approval it rests on, empty where none was needed.
-func (w Writ) Approval() string {
+// Approval is what it rests on; the zero Approval where nobody had to be asked.
+func (w Writ) Approval() Approval {
 	if w.order == nil {
-		return ""
+		return Approval{}
 	}
 	return w.order.approval
 }

@@ -149,7 +149,7 @@ func TestBatch(t *testing.T) {
 	if want := []string{"ok", "denied", "approval_pending", "not_found", "error", "ok"}; !slices.Equal(kinds, want) {
 		t.Errorf("got %v, want %v\n%s", kinds, want, got.body)
 	}
-	if r := out.Results[2]; !strings.HasPrefix(r.Error.Approval, "ap_") {
+	if r := out.Results[2]; !strings.HasPrefix(r.CallID, "call_") || r.Error.Approval != r.CallID {
 		t.Errorf("%+v", r)
 	}
 	if _, err := os.Stat(filepath.Join(w.dir, "ws/gone")); err != nil {

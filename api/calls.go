@@ -25,7 +25,7 @@ func (x *exchange) asCall(session, task string) engine.Call {
 func makeCall(x *exchange) (any, error) {
 	in := body[client.CallRequest](x)
 	c := x.asCall(in.Session, in.Task)
-	c.Tool, c.Args = in.Tool, in.Args
+	c.Tool, c.Args, c.Key, c.Cost = in.Tool, in.Args, in.Key, in.Cost
 	out, err := x.engine.Do(x.r.Context(), c)
 	x.call = out.CallID
 	return client.CallReply{CallID: out.CallID, Content: out.Content, IsError: out.IsError, Metadata: out.Metadata}, err

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -18,10 +19,19 @@ import (
 // agents below it. A reader that does not read is dropped: it can come back with
 // the id of the last entry it saw.
 func streamEvents(x *exchange) error {
-	seq, err := x.from()
+	seq, err := x.from(-1)
 	if err != nil {
 		return err
 	}
+	return x.stream(seq, never, x.events)
+}
+
+// never is the end of a stream that has none.
+const never = math.MaxInt64
+
+// stream sends what say makes of the entries after a number, until say has had the
+// last, or the one at end.
+func (x *exchange) stream(seq, end int64, say func([]store.Entry) (text string, last bool, err error)) error {
 	left, err := x.beginStream(x.rt.door, x.engine.Root(x.who.Agent))
 	if err != nil {
 		return err
@@ -29,15 +39,16 @@ func streamEvents(x *exchange) error {
 	defer left()
 	x.w.Header().Set("Content-Type", x.route.media)
 	x.w.WriteHeader(http.StatusOK)
-	if err := x.follow(seq); err != nil {
+	if err := x.follow(seq, end, say); err != nil {
 		x.log.Debug("a stream ended", "request", x.w.Header().Get("X-Request-ID"), "err", err)
 	}
 	return nil
 }
 
-// from is where the stream begins: after what the reader has seen, else now. A
-// reader that comes back by itself repeats its query, so the header counts.
-func (x *exchange) from() (int64, error) {
+// from is where the stream begins: after what the reader has seen, else where it
+// begins by itself (-1: now). A reader that comes back by itself repeats its query, so
+// the header counts.
+func (x *exchange) from(first int64) (int64, error) {
 	if last := x.r.Header.Get("Last-Event-ID"); last != "" {
 		seq, err := strconv.ParseInt(last, 10, 64)
 		if err != nil || seq < 0 || seq > maxSeq {
@@ -48,6 +59,14 @@ func (x *exchange) from() (int64, error) {
 	if _, given := x.query["after"]; given {
 		return x.number("after", 0), nil
 	}
+	if first >= 0 {
+		return first, nil
+	}
+	return x.ledgerEnd()
+}
+
+// ledgerEnd is the number of the newest entry.
+func (x *exchange) ledgerEnd() (int64, error) {
 	end, err := x.engine.Store().EntriesBefore(x.r.Context(), 0, 1)
 	if err != nil || len(end) == 0 {
 		return 0, err
@@ -56,12 +75,13 @@ func (x *exchange) from() (int64, error) {
 }
 
 // follow sends what is there and then waits for more, until somebody ends it.
-func (x *exchange) follow(seq int64) error {
+func (x *exchange) follow(seq, end int64, make func([]store.Entry) (string, bool, error)) error {
 	beat := time.NewTicker(x.limits.heartbeat)
 	defer beat.Stop()
 	text := ": entries of the ledger as they are committed\n\n"
+	last := false
 	for {
-		if err := x.say(text); err != nil {
+		if err := x.say(text); err != nil || last || seq >= end {
 			return err
 		}
 		if err := x.welcome(); err != nil {
@@ -74,7 +94,7 @@ func (x *exchange) follow(seq int64) error {
 		}
 		if len(page) > 0 {
 			seq = page[len(page)-1].Seq
-			if text, err = x.events(page); err != nil {
+			if text, last, err = make(page); err != nil {
 				return err
 			}
 			continue
@@ -108,7 +128,7 @@ func (x *exchange) welcome() error {
 }
 
 // events is the entries of a page that the reader may see, as they are sent.
-func (x *exchange) events(page []store.Entry) (string, error) {
+func (x *exchange) events(page []store.Entry) (string, bool, error) {
 	var out strings.Builder
 	for _, e := range page {
 		if !x.operator && !x.engine.Below(e.Agent, x.who.Agent) {
@@ -116,11 +136,11 @@ func (x *exchange) events(page []store.Entry) (string, error) {
 		}
 		data, err := encode(entryView(e))
 		if err != nil {
-			return "", err
+			return "", false, err
 		}
 		fmt.Fprintf(&out, "id: %d\nevent: %s\ndata: %s\n", e.Seq, e.Kind, data) // data ends its own line
 	}
-	return out.String(), nil
+	return out.String(), false, nil
 }
 
 // say sends text, unless the reader leaves what came before waiting too long.

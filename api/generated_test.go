@@ -117,8 +117,11 @@ func TestGeneratedClient(t *testing.T) {
 session "coder" "generated"
 call "created hello.txt (2 bytes)" false
 denied 403 "denied" "urn:writ:problem:denied" true
-asked 202 "approval_pending" true
+asked 202 "approval_pending" true true true
 approval "pending" {"path":"hello.txt"} "process"
+invocation "pending" "pending" false
+key true "created twice.txt (4 bytes)"
+cancel "cancelled"
 batch false "denied" false
 tools true true true
 delegation "coder" "ended"

@@ -22,22 +22,6 @@ func explain(x *exchange) (any, error) {
 	return client.Explanation{Effect: d.Effect.String(), Action: d.Action, Risk: d.Risk, Class: d.Class.String(), Reasons: d.Reasons, Confine: d.Confine}, err
 }
 
-func listPeople(x *exchange) (any, error) {
-	all, err := x.engine.People(x.r.Context())
-	if err != nil {
-		return nil, err
-	}
-	var views []client.Person
-	for _, p := range all {
-		views = append(views, client.Person{Name: p.Name, Role: p.Role, Created: p.Created})
-	}
-	return pageBy(x, "people", views, func(p client.Person) string { return p.Name })
-}
-
-func addFirstPerson(x *exchange) (any, error) {
-	return client.Status{Status: "added"}, x.engine.AddFirstPerson(x.r.Context(), engine.Credentials(body[client.PersonRequest](x).By))
-}
-
 func listStops(x *exchange) (any, error) {
 	all, err := x.engine.Store().Stops(x.r.Context())
 	if err != nil {

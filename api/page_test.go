@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/writ-run/writ/approval"
 	"github.com/writ-run/writ/client"
 	"github.com/writ-run/writ/store"
 )
@@ -148,11 +149,11 @@ func TestListPages(t *testing.T) {
 func TestExpiredApprovals(t *testing.T) {
 	w := newWorld(t)
 	id := w.pending("coder", "x")
-	for now, states := range map[string]map[string]int{"2000": {"pending": 1, "expired": 0, "": 1}, "2999": {"pending": 0, "expired": 1, "": 1}} {
+	for now, states := range map[string]map[string]int{"2000": {"pending": 1, "expired": 0, "asked": 1}, "2999": {"pending": 0, "expired": 1, "asked": 1}} {
 		for state, want := range states {
-			got, err := w.engine.Store().ApprovalsBefore(t.Context(), store.ApprovalsOf{State: state, Now: now}, "", "", 10)
+			got, err := w.engine.Store().InvocationsBefore(t.Context(), store.InvocationsOf{State: state, Now: now}, 0, 10)
 			must(t, err)
-			if len(got) != want || want == 1 && (got[0].ID != id || got[0].Sealed != nil || state != "" && got[0].State != state) {
+			if len(got) != want || want == 1 && (got[0].ID != id || got[0].Sealed != nil || state != "asked" && approval.StateOf(got[0], now) != state) {
 				t.Errorf("in %s %q: %+v", now, state, got)
 			}
 		}

@@ -14,7 +14,7 @@ import (
 
 var statuses = map[writ.Kind]int{
 	writ.Invalid: 400, writ.Unauthenticated: 401, writ.NotFound: 404, writ.Denied: 403, writ.Pending: 202, writ.Rejected: 403,
-	writ.Expired: 403, writ.Stopped: 403, writ.Changed: 409, writ.Conflict: 409, writ.TooLarge: 413,
+	writ.Expired: 403, writ.Stopped: 403, writ.Cancelled: 409, writ.Changed: 409, writ.Conflict: 409, writ.TooLarge: 413,
 	writ.SandboxUnavailable: 503, writ.StoreUnavailable: 503, writ.Unknown: 500, writ.Internal: 500,
 }
 
@@ -52,6 +52,10 @@ func (s *Server) problem(w http.ResponseWriter, r *http.Request, err error, call
 	var e *writ.Error
 	if errors.As(err, &e) {
 		p.Approval = e.Ref
+	}
+	if kind == writ.Pending && p.Approval != "" {
+		p.Resume = "/v1/invocations/" + p.Approval
+		w.Header().Set("Location", p.Resume)
 	}
 	b, _ := encode(p) // strings and a number
 	s.write(w, status, "application/problem+json", b)

@@ -10,14 +10,16 @@ import (
 
 var (
 	waits = []param{{name: "wait", about: "seconds to wait for a person, where one is asked; 0 when left out", number: true, most: int64(maxWait / time.Second)}}
-	state = param{name: "state", about: "only those in this state", among: approvalStates}
+	asks  = param{name: "state", about: "only those in this state", among: approvalStates}
+	is    = param{name: "state", about: "only those in this state", among: invocationStates}
+	part  = []param{{name: "pointer", about: "which argument (RFC 6901)"}, {name: "page", about: "which page, from 1", number: true, least: 1, most: 1 << 20}}
 	after = param{name: "after", about: "a sequence number: entries after it, the oldest first", number: true, most: maxSeq}
 	head  = param{name: "head", about: "a hash that the ledger must contain"}
 )
 
 // callRefusals are how the gate can refuse a call.
 var callRefusals = []writ.Kind{
-	writ.Pending, writ.NotFound, writ.Denied, writ.Rejected, writ.Expired, writ.Stopped, writ.Changed, writ.Conflict, writ.SandboxUnavailable, writ.Unknown,
+	writ.Pending, writ.NotFound, writ.Denied, writ.Rejected, writ.Expired, writ.Stopped, writ.Cancelled, writ.Changed, writ.Conflict, writ.SandboxUnavailable, writ.Unknown,
 }
 
 // routes is the table: everything there is at either door.
@@ -56,6 +58,12 @@ func routes() []route {
 			reply: client.ToolDiff{}, run: diffTool},
 		{method: post, path: "/v1/tools/{name}/accept", doors: operatorDoor, who: operator, id: "acceptTool", summary: "Let a definition be used as it was shown",
 			body: client.AcceptRequest{}, reply: client.Status{}, refuses: []writ.Kind{writ.Changed, writ.Conflict}, run: acceptTool},
+		{method: post, path: "/v1/tools/{name}/waiver", doors: operatorDoor, who: operator, id: "waiveTool", summary: "Let a tool count as less, with a person's passphrase",
+			body: client.WaiveRequest{}, reply: client.Status{}, refuses: []writ.Kind{writ.Changed, writ.Conflict}, run: waiveTool},
+		{method: del, path: "/v1/tools/{name}/waiver", doors: operatorDoor, who: operator, id: "endWaiver", summary: "Let a tool count as what it is again",
+			reply: client.Status{}, run: endWaiver},
+		{method: get, path: "/v1/waivers", doors: operatorDoor, who: operator, id: "listWaivers", summary: "List every waiver there was, the oldest first",
+			query: paged(), reply: client.Page[client.Waiver]{}, run: listWaivers},
 
 		{method: get, path: "/v1/agents", doors: bothDoors, who: either, id: "listAgents", summary: "List this agent and those below it; for the operator: all",
 			query: paged(), reply: client.Page[client.Agent]{}, run: listAgents},
@@ -71,10 +79,29 @@ func routes() []route {
 			reply: client.Status{}, run: revokeToken},
 
 		{method: get, path: "/v1/approvals", doors: bothDoors, who: either, id: "listApprovals", summary: "List this agent's requests for a person, newest first; for the operator: all",
-			query: paged(state), reply: client.Page[client.Approval]{}, run: listApprovals},
+			query: paged(asks), reply: client.Page[client.Approval]{}, run: listApprovals},
 		{method: get, path: "/v1/approvals/{id}", doors: bothDoors, who: either, id: "showApproval", summary: "Show a request whole", reply: client.Approval{}, run: showApproval},
+		{method: get, path: "/v1/approvals/{id}/argument", doors: bothDoors, who: either, id: "showArgument", summary: "Show one page of a long argument, made safe to print",
+			query: part, reply: client.Item{}, refuses: []writ.Kind{writ.Conflict}, run: showArgument},
+		{method: post, path: "/v1/approvals/{id}/preview", doors: operatorDoor, who: operator, id: "previewEdit",
+			summary: "Show a request as it would be with other arguments, decided anew; nothing changes",
+			body:    client.PreviewRequest{}, reply: client.Approval{}, refuses: []writ.Kind{writ.Changed, writ.Conflict, writ.Expired}, run: previewApproval},
 		{method: post, path: "/v1/approvals/{id}/decision", doors: operatorDoor, who: operator, id: "decide", summary: "Answer a request, with a person's passphrase",
 			body: client.DecisionRequest{}, reply: client.Approval{}, refuses: []writ.Kind{writ.Changed, writ.Conflict, writ.Expired}, run: decideApproval},
+		{method: get, path: "/v1/grants", doors: bothDoors, who: either, id: "listGrants", summary: "List the standing approvals of this agent and those below it, newest first; for the operator: all",
+			query: paged(), reply: client.Page[client.Grant]{}, run: listGrants},
+		{method: post, path: "/v1/grants/{id}/revoke", doors: bothDoors, who: either, id: "revokeGrant", summary: "End a standing approval", reply: client.Status{}, run: revokeGrant},
+
+		{method: get, path: "/v1/invocations", doors: bothDoors, who: either, id: "listInvocations", summary: "List this agent's calls, newest first; for the operator: all",
+			query: paged(is), reply: client.Page[client.Invocation]{}, run: listInvocations},
+		{method: get, path: "/v1/invocations/{id}", doors: bothDoors, who: either, id: "showInvocation",
+			summary: "Show a call; with wait, once it has ended. This is where a call that was answered 202 is looked for", query: waits, reply: client.Invocation{}, run: showInvocation},
+		{method: get, path: "/v1/invocations/{id}/events", doors: bothDoors, who: either, id: "invocationEvents", query: []param{after}, media: "text/event-stream", stream: streamInvocation,
+			summary: "Stream what happens to one call (tool_invocation_…) until it has ended. Last-Event-ID, or after, resumes; left out: from its beginning", refuses: []writ.Kind{writ.Conflict}},
+		{method: post, path: "/v1/invocations/{id}/cancel", doors: bothDoors, who: either, id: "cancelInvocation", summary: "End a call: what waits is not asked about any more, what runs is killed",
+			reply: client.Invocation{}, refuses: []writ.Kind{writ.Conflict}, run: cancelInvocation},
+		{method: post, path: "/v1/invocations/{id}/resolution", doors: operatorDoor, who: operator, id: "resolveInvocation", summary: "Say what a person found out about an unknown outcome",
+			body: client.ResolutionRequest{}, reply: client.Invocation{}, refuses: []writ.Kind{writ.Conflict}, run: resolveInvocation},
 
 		{method: get, path: "/v1/ledger", doors: operatorDoor, who: operator, id: "listLedger", summary: "List entries of the ledger, the newest first",
 			query: paged(after), reply: client.Page[client.Entry]{}, run: listLedger},
@@ -88,6 +115,10 @@ func routes() []route {
 			summary: "Stream entries of the ledger as they are committed: id is the sequence number, event the kind, data the entry. " +
 				"Last-Event-ID, or after, resumes; an agent gets its own entries and those of agents below it", refuses: []writ.Kind{writ.Conflict}},
 
+		{method: get, path: "/v1/invocation-events", doors: bothDoors, who: either, id: "allInvocationEvents", query: []param{after}, media: "text/event-stream", stream: streamInvocations,
+			summary: "Stream what happens to calls: event is tool_invocation_ and one of requested, denied, approval_required, approved, rejected, expired, started, completed, failed, cancelled, unknown. " +
+				"Last-Event-ID, or after, resumes; an agent gets its own and those of agents below it", refuses: []writ.Kind{writ.Conflict}},
+
 		{method: get, path: "/v1/stops", doors: operatorDoor, who: operator, id: "listStops", summary: "List the stops in force",
 			query: paged(), reply: client.Page[client.Stop]{}, run: listStops},
 		{method: post, path: "/v1/stops", doors: operatorDoor, who: operator, id: "stop", summary: "Stop an agent, or everybody",
@@ -96,8 +127,12 @@ func routes() []route {
 			body: client.PersonRequest{}, reply: client.Status{}, run: liftStop},
 		{method: get, path: "/v1/people", doors: operatorDoor, who: operator, id: "listPeople", summary: "List who can decide",
 			query: paged(), reply: client.Page[client.Person]{}, run: listPeople},
-		{method: post, path: "/v1/people", doors: operatorDoor, who: operator, id: "addFirstPerson", summary: "Make the first person",
-			body: client.PersonRequest{}, reply: client.Status{}, refuses: []writ.Kind{writ.Conflict}, run: addFirstPerson},
+		{method: post, path: "/v1/people", doors: operatorDoor, who: operator, id: "addPerson", summary: "Add somebody, with an admin's passphrase; or make the first person, while there is nobody",
+			body: client.NewPersonRequest{}, reply: client.Status{}, refuses: []writ.Kind{writ.Conflict}, run: addPerson},
+		{method: post, path: "/v1/people/{name}/role", doors: operatorDoor, who: operator, id: "setRole", summary: "Give somebody another role, with an admin's passphrase",
+			body: client.RoleRequest{}, reply: client.Status{}, refuses: []writ.Kind{writ.Conflict}, run: setRole},
+		{method: post, path: "/v1/people/{name}/passphrase", doors: operatorDoor, who: operator, id: "setPassphrase",
+			summary: "Replace a passphrase: one's own with the old one, or as an admin somebody else's", body: client.PassphraseRequest{}, reply: client.Status{}, run: setPassphrase},
 		{method: post, path: "/v1/explain", doors: operatorDoor, who: operator, id: "explain", summary: "Decide a call without making it",
 			body: client.ExplainRequest{}, reply: client.Explanation{}, refuses: []writ.Kind{writ.NotFound}, run: explain},
 		{method: get, path: "/v1/config", doors: operatorDoor, who: operator, id: "showConfig", summary: "List the values in force and where each came from",

@@ -66,16 +66,17 @@ func scalars() map[reflect.Type]*jsonschema.Schema {
 		kinds = append(kinds, string(k))
 	}
 	return map[reflect.Type]*jsonschema.Schema{
-		reflect.TypeFor[json.RawMessage]():  anyObject(),
-		reflect.TypeFor[writ.Digest]():      {Type: "string", Pattern: "^[0-9a-f]{64}$"},
-		reflect.TypeFor[time.Duration]():    {Type: "integer", Description: "nanoseconds"},
-		reflect.TypeFor[writ.Kind]():        {Type: "string", Enum: kinds},
-		reflect.TypeFor[writ.Effect]():      names[writ.Effect](),
-		reflect.TypeFor[writ.Class]():       names[writ.Class](),
-		reflect.TypeFor[writ.ExecMode]():    names[writ.ExecMode](),
-		reflect.TypeFor[writ.NetworkMode](): names[writ.NetworkMode](),
-		reflect.TypeFor[writ.Isolation]():   names[writ.Isolation](),
-		reflect.TypeFor[writ.Scope]():       names[writ.Scope](),
+		reflect.TypeFor[json.RawMessage]():            anyObject(),
+		reflect.TypeFor[map[string]json.RawMessage](): anyObject(),
+		reflect.TypeFor[writ.Digest]():                {Type: "string", Pattern: "^[0-9a-f]{64}$"},
+		reflect.TypeFor[time.Duration]():              {Type: "integer", Description: "nanoseconds"},
+		reflect.TypeFor[writ.Kind]():                  {Type: "string", Enum: kinds},
+		reflect.TypeFor[writ.Effect]():                names[writ.Effect](),
+		reflect.TypeFor[writ.Class]():                 names[writ.Class](),
+		reflect.TypeFor[writ.ExecMode]():              names[writ.ExecMode](),
+		reflect.TypeFor[writ.NetworkMode]():           names[writ.NetworkMode](),
+		reflect.TypeFor[writ.Isolation]():             names[writ.Isolation](),
+		reflect.TypeFor[writ.Scope]():                 names[writ.Scope](),
 	}
 }
 

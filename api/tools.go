@@ -39,6 +39,7 @@ func (x *exchange) toolView(t *tool.Tool) (client.Tool, error) {
 	v.Digest = t.Digest.String()
 	if x.operator {
 		v.State, v.Held = x.engine.ToolState(t)
+		v.Counts = x.standing(t.Name)
 	}
 	if err := x.engine.Unavailable(x.r.Context(), x.who.Agent, t.Name); err != nil {
 		_, v.Unavailable = writ.Public(err)
@@ -46,9 +47,18 @@ func (x *exchange) toolView(t *tool.Tool) (client.Tool, error) {
 	return v, nil
 }
 
+func (x *exchange) standing(name string) *client.Standing {
+	s, w := x.engine.Standing(name)
+	v := &client.Standing{Class: s.Class.String(), Dangerous: s.Dangerous, Quorum: s.Quorum, Reasons: s.Reasons}
+	if w.ID != "" {
+		v.Waiver = new(client.Waiver(w))
+	}
+	return v
+}
+
 func diffTool(x *exchange) (any, error) {
 	d, err := x.engine.DiffTool(x.r.PathValue("name"))
-	v := client.ToolDiff{Name: d.Name, File: d.File, Digest: d.Digest, Accepted: d.Accepted, By: d.By, At: d.At}
+	v := client.ToolDiff{Name: d.Name, File: d.File, Digest: d.Digest, Accepted: d.Accepted, By: d.By, At: d.At, Stays: d.Stays}
 	for _, c := range d.Changes {
 		v.Changes = append(v.Changes, client.Change(c))
 	}
@@ -58,4 +68,26 @@ func diffTool(x *exchange) (any, error) {
 func acceptTool(x *exchange) (any, error) {
 	in := body[client.AcceptRequest](x)
 	return client.Status{Status: "accepted"}, x.engine.AcceptTool(x.r.Context(), x.r.PathValue("name"), in.Digest, engine.Credentials(in.By))
+}
+
+func waiveTool(x *exchange) (any, error) {
+	in := body[client.WaiveRequest](x)
+	w := engine.Waiver{Class: in.Class, NotDangerous: in.NotDangerous, Reason: in.Reason, Digest: in.Digest}
+	return client.Status{Status: "waived"}, x.engine.WaiveTool(x.r.Context(), x.r.PathValue("name"), w, engine.Credentials(in.By))
+}
+
+func endWaiver(x *exchange) (any, error) {
+	return client.Status{Status: "ended"}, x.engine.EndWaiver(x.r.Context(), x.r.PathValue("name"))
+}
+
+func listWaivers(x *exchange) (any, error) {
+	all, err := x.engine.Waivers(x.r.Context())
+	if err != nil {
+		return nil, err
+	}
+	views := make([]client.Waiver, len(all))
+	for i, w := range all {
+		views[i] = client.Waiver(w)
+	}
+	return pageBy(x, "waivers", views, func(w client.Waiver) string { return w.At + w.ID })
 }

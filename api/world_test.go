@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/writ-run/writ"
@@ -45,7 +46,9 @@ type world struct {
 	gate     chan struct{} // what the tool wait waits for
 	log      *logged
 	broken   bool // the test closed the ledger
+	start    func()
 	end      func()
+	sent     atomic.Int64 // how often the tool send had its effect
 }
 
 const passphrase = "correct horse battery"
@@ -83,39 +86,56 @@ func newWorldAt(t testing.TB, at config.Listen, change ...func(*limits)) *world 
 	dir, err := os.MkdirTemp("", "writ-api-") // short: a socket's path is bounded
 	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	w := &world{t: t, dir: dir, gate: make(chan struct{}), tokens: map[string]string{}, ids: map[string]string{}, specs: map[door]*spec{}, log: &logged{}}
+	w := &world{t: t, dir: dir, tokens: map[string]string{}, ids: map[string]string{}, specs: map[door]*spec{}, log: &logged{}}
 	for _, d := range []string{"ws", "state", "tools"} {
 		must(t, os.MkdirAll(filepath.Join(dir, d), 0o700))
 	}
 	w.write("writ.yaml", strings.ReplaceAll(configText, "$DIR", dir))
 	w.write("tools/count_words.yaml", definition)
-	log := slog.New(slog.NewTextHandler(w.log, nil))
-	w.engine, err = engine.Open(t.Context(), engine.Options{Config: filepath.Join(dir, "writ.yaml"), Log: log, Tools: []engine.Tool{w.waiting()}})
-	must(t, err)
-	l, err := Listen(at, filepath.Join(dir, "state"))
-	must(t, err)
 	lim := usual()
 	for _, c := range change {
 		c(&lim)
 	}
+	w.start = func() { w.serve(at, lim) }
+	w.start()
+	t.Cleanup(func() { w.end() })
+	must(t, w.operator.AddFirstPerson(t.Context(), alice))
+	return w
+}
+
+// serve opens the engine and both doors; end closes them.
+func (w *world) serve(at config.Listen, lim limits) {
+	w.t.Helper()
+	log := slog.New(slog.NewTextHandler(w.log, nil))
+	gate := make(chan struct{})
+	w.gate = gate
+	e, err := engine.Open(w.t.Context(), engine.Options{Config: filepath.Join(w.dir, "writ.yaml"), Log: log, Tools: []engine.Tool{w.waiting(), w.sending()}})
+	must(w.t, err)
+	w.engine = e
+	l, err := Listen(at, filepath.Join(w.dir, "state"))
+	must(w.t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
-	go func() { served <- serve(ctx, w.engine, l, log, lim) }()
+	go func() { served <- serve(ctx, e, l, log, lim) }()
 	w.end = sync.OnceFunc(func() {
 		cancel()
 		if err := <-served; err != nil {
-			t.Errorf("serve: %v", err)
+			w.t.Errorf("serve: %v", err)
 		}
-		close(w.gate)
-		if err := w.engine.Close(); (err != nil) != w.broken {
-			t.Errorf("close: %v", err)
+		close(gate)
+		if err := e.Close(); (err != nil) != w.broken {
+			w.t.Errorf("close: %v", err)
 		}
 	})
-	t.Cleanup(w.end)
 	w.url = l.URL()
 	w.dial()
-	must(t, w.operator.AddFirstPerson(t.Context(), alice))
-	return w
+}
+
+// restart ends the daemon and begins it again on the same store.
+func (w *world) restart() {
+	w.t.Helper()
+	w.end()
+	w.start()
 }
 
 func (w *world) dial() {
@@ -143,6 +163,26 @@ func (w *world) waiting() engine.Tool {
 			case <-ctx.Done():
 				return writ.Result{}, ctx.Err()
 			}
+		},
+	}
+}
+
+// sending is a tool that changes something outside, so that a person is asked, and
+// counts how often it did. What its text says becomes of it: fail, lost, or wait.
+func (w *world) sending() engine.Tool {
+	return engine.Tool{
+		Name: "send", Description: "Send.", Category: action.FileSystem,
+		Parameters: json.RawMessage(`{"type":"object","properties":{"text":{"type":"string"}},"additionalProperties":false}`),
+		Run: func(ctx context.Context, args json.RawMessage) (writ.Result, error) {
+			n := w.sent.Add(1)
+			if strings.Contains(string(args), "wait") {
+				<-ctx.Done()
+				return writ.Result{}, ctx.Err()
+			}
+			if strings.Contains(string(args), "lost") {
+				return writ.Result{}, writ.Fail(writ.Unknown, "the line went dead", nil)
+			}
+			return writ.Result{Content: fmt.Sprint("sent ", n), IsError: strings.Contains(string(args), "fail")}, nil
 		},
 	}
 }
@@ -315,4 +355,45 @@ func (w *world) pending(agent, path string) string {
 		w.t.Fatalf("it does not ask: %s", got.body)
 	}
 	return got.problem.Approval
+}
+
+// send makes a call of the tool send that asks a person, and returns its id.
+func (w *world) send(agent, text string) string {
+	w.t.Helper()
+	args, err := json.Marshal(map[string]string{"text": text})
+	must(w.t, err)
+	got := w.ask(ask{agentDoor, agent, "POST", "/v1/calls", nil, `{"tool":"send","args":` + string(args) + `}`})
+	if got.status != http.StatusAccepted || got.problem.CallID == "" || got.problem.Approval != got.problem.CallID {
+		w.t.Fatalf("it does not ask: %s", got.body)
+	}
+	return got.problem.CallID
+}
+
+// decision is the body of alice's answer to a request as it is shown now.
+func (w *world) decision(id, more string) string {
+	w.t.Helper()
+	a := jsonOf[client.Approval](w.t, w.ok(ask{operatorDoor, "", "GET", "/v1/approvals/" + id, nil, ""}))
+	return `{"digest":"` + a.Digest + `",` + more + `,"by":` + by + `}`
+}
+
+// decide answers a request as alice.
+func (w *world) decide(id, more string) client.Approval {
+	w.t.Helper()
+	return jsonOf[client.Approval](w.t, w.ok(ask{operatorDoor, "", "POST", "/v1/approvals/" + id + "/decision", nil, w.decision(id, more)}))
+}
+
+// ended waits for a call to end, as the operator, who takes nothing.
+func (w *world) ended(id string) client.Invocation {
+	w.t.Helper()
+	i := jsonOf[client.Invocation](w.t, w.ok(ask{operatorDoor, "", "GET", "/v1/invocations/" + id + "?wait=60", nil, ""}))
+	if i.Completed == "" {
+		w.t.Fatalf("it does not end: %+v", i)
+	}
+	return i
+}
+
+// exists reports whether the workspace has a file.
+func (w *world) exists(name string) bool {
+	_, err := os.Stat(filepath.Join(w.dir, "ws", name))
+	return err == nil
 }

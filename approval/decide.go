@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"time"
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/ledger"
@@ -12,109 +12,53 @@ import (
 	"github.com/writ-run/writ/wire"
 )
 
-// Request is a request as it is listed.
-type Request struct {
-	ID        string `json:"id"`
-	State     string `json:"state"`
-	Agent     string `json:"agent"`
-	Tool      string `json:"tool"`
-	Requested string `json:"requested_at"`
-	Expires   string `json:"expires_at"`
-	Decided   string `json:"decided_at,omitempty"`
-	By        string `json:"decided_by,omitempty"`
-	Reason    string `json:"reason,omitempty"`
-	Digest    string `json:"digest"`
-	Preview   string `json:"preview,omitempty"` // in a list, while it is open
-	Shown     *Shown `json:"call,omitempty"`    // of one, while it is open
-}
-
-// List gives the requests in a state, or all when state is empty.
-func (d *Desk) List(ctx context.Context, state string) ([]Request, error) {
-	as, err := d.store.Approvals(ctx, state)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]Request, 0, len(as))
-	for _, a := range as {
-		if (a.State == "pending" || a.State == "approved") && over(a.Expires, d.now()) {
-			if state != "" {
-				continue
-			}
-			a.State = "expired"
-		}
-		r := listed(a)
-		switch s, err := d.unsealed(a); {
-		case err != nil:
-			r.Preview = "(altered: it cannot be approved)"
-		case s != nil:
-			r.Preview = preview(string(s.Args))
-		}
-		out = append(out, r)
-	}
-	return out, nil
-}
-
-// preview is the beginning of the arguments, to tell requests apart in a list; it
-// says how much there is. Nobody approves by it: 'show' has them whole.
-func preview(args string) string {
-	const most = 60
-	if len(args) <= most {
-		return args
-	}
-	return fmt.Sprintf("%s… (%d bytes)", strings.ToValidUTF8(args[:most], ""), len(args))
-}
-
-func listed(a store.Approval) Request {
-	return Request{ID: a.ID, State: a.State, Agent: a.Agent, Tool: a.Tool, Requested: a.Requested, Expires: a.Expires,
-		Decided: a.Decided, By: a.By, Reason: a.Reason, Digest: a.Digest}
-}
-
-// Show gives one request whole.
-func (d *Desk) Show(ctx context.Context, id string) (Request, error) {
-	a, ok, err := d.store.Approval(ctx, id)
-	if err != nil {
-		return Request{}, err
-	}
-	if !ok {
-		return Request{}, writ.Fail(writ.NotFound, fmt.Sprintf("there is no request %q; 'writ approval list' shows those that wait", id), nil)
-	}
-	r := listed(a)
-	r.Shown, err = d.unsealed(a)
-	return r, err
-}
-
 // Answer is a person's decision. Digest is the one that was displayed: whoever
-// approves says what they saw.
+// answers says what they saw.
 type Answer struct {
 	ID      string
 	Digest  string
 	Approve bool
-	Reason  string
-	Person  string // authenticated by the caller of Decide
+	Reason  string // of a rejection; the agent is told, marked as a person's words
+
+	Edit  *Edit  // approve with other arguments
+	Grant *Allow // approve, and later calls like it
+
+	Person string // authenticated by the caller of Decide
+	Factor string // what they proved themselves with
 }
 
-// Decide records an answer. Of two answers to one request, one counts.
+// Edit is arguments that a person gives a call instead of its own. Digest is that of
+// the edited call as Preview showed it.
+type Edit struct {
+	Args   string
+	Digest string
+}
+
+// Decide records an answer. Of answers that contradict each other, one counts; and
+// where several have to agree, each person counts once.
 func (d *Desk) Decide(ctx context.Context, ans Answer) error {
-	if ans.Person == "" {
+	if ans.Person == "" || ans.Factor == "" {
 		return writ.Fail(writ.Unauthenticated, "only a person decides", nil)
 	}
-	state, kind := "rejected", "approval.rejected"
-	if ans.Approve {
-		state, kind = "approved", "approval.approved"
-	}
-	before, err := d.Show(ctx, ans.ID)
+	i, err := d.request1(ctx, ans.ID)
 	if err != nil {
 		return err
 	}
-	err = d.ledger.Write(ctx, func(tx *store.Tx) (ledger.Entry, error) {
-		ok, err := tx.DecideApproval(ans.ID, ans.Digest, state, ans.Person, ans.Reason, d.now().UTC().Format(ledger.TimeFormat))
-		if err == nil && !ok {
-			err = errNotDecided
+	if ans.Approve && i.Completed == "" { // nobody agrees to what cannot be shown
+		if _, err := d.unsealed(i); err != nil {
+			return err
 		}
-		return ledger.Entry{Kind: kind, Agent: before.Agent, Person: ans.Person, Data: []wire.Field{
-			wire.Str("approval", ans.ID), wire.Str("digest", ans.Digest), wire.Str("factor", "passphrase"), wire.Str("tool", before.Tool),
-		}}, err
-	})
+	}
+	switch {
+	case !ans.Approve:
+		err = d.reject(ctx, i, ans)
+	case ans.Edit != nil && ans.Grant != nil:
+		return writ.Fail(writ.Invalid, "edit the arguments or grant more of the same, not both at once", nil)
+	case ans.Edit != nil:
+		err = d.approveEdited(ctx, i, ans)
+	default:
+		err = d.approve(ctx, i, ans)
+	}
 	if errors.Is(err, errNotDecided) {
 		return d.undecidable(ctx, ans) // now that whoever was first shows
 	}
@@ -126,54 +70,236 @@ func (d *Desk) Decide(ctx context.Context, ans Answer) error {
 
 var errNotDecided = errors.New("not decided")
 
-// undecidable says why a request did not take an answer.
-func (d *Desk) undecidable(ctx context.Context, ans Answer) error {
-	a, ok, err := d.store.Approval(ctx, ans.ID)
-	switch {
-	case err != nil:
-		return err
-	case !ok:
-		return writ.Fail(writ.NotFound, "there is no such request", nil)
-	case a.State != "pending" && a.State != "expired":
-		return writ.Fail(writ.Conflict, fmt.Sprintf("request %s is already %s", a.ID, a.State), nil)
-	case a.State == "pending" && a.Digest != ans.Digest:
-		return writ.Fail(writ.Changed, "the digest is not that of the request as it stands; look at it again", nil)
+// request1 is one request by its id.
+func (d *Desk) request1(ctx context.Context, id string) (store.Invocation, error) {
+	i, ok, err := d.store.Invocation(ctx, id)
+	if err == nil && (!ok || i.Asked == "") {
+		err = notFound(id)
 	}
-	return writ.Fail(writ.Expired, fmt.Sprintf("request %s has expired", a.ID), nil)
+	return i, err
 }
 
-// Sweep ends every open request whose time is over, so that what was sealed with
-// it goes. Each new request does this first; call it at start and now and then,
-// for a desk that nobody asks.
-func (d *Desk) Sweep(ctx context.Context) error {
-	for _, state := range []string{"pending", "approved"} {
-		as, err := d.store.Approvals(ctx, state)
+func notFound(id string) error {
+	return writ.Fail(writ.NotFound, fmt.Sprintf("there is no request %q; 'writ approval list' shows those that wait", id), nil)
+}
+
+func (d *Desk) vote(i store.Invocation, ans Answer, now time.Time) store.Vote {
+	v := store.Vote{Invocation: i.ID, Person: ans.Person, Decision: "reject", Digest: ans.Digest, Factor: ans.Factor, At: stamp(now)}
+	if ans.Approve {
+		v.Decision, v.Role = "approve", d.terms().needs(i, now)
+	}
+	return v
+}
+
+func entry(kind string, i store.Invocation, ans Answer, more ...wire.Field) ledger.Entry {
+	return ledger.Entry{Kind: kind, Call: i.ID, Agent: i.Agent, Person: ans.Person, Data: append([]wire.Field{
+		wire.Str("approval", i.ID), wire.Str("digest", ans.Digest), wire.Str("factor", ans.Factor), wire.Str("tool", i.Tool),
+	}, more...)}
+}
+
+func (d *Desk) reject(ctx context.Context, i store.Invocation, ans Answer) error {
+	return d.ledger.Write(ctx, func(tx *store.Tx) (ledger.Entry, error) {
+		now := d.now()
+		if ok, err := tx.AddVote(d.vote(i, ans, now)); err != nil || !ok {
+			return ledger.Entry{}, errors.Join(err, errNotDecided)
+		}
+		ok, err := tx.RejectInvocation(i.ID, ans.Person, ans.Reason, stamp(now))
+		return entry("approval.rejected", i, ans), whole(ok, err)
+	})
+}
+
+// whole turns the loss of a later step of a change into an error that undoes all of it.
+func whole(ok bool, err error) error {
+	if err == nil && !ok {
+		return writ.Fail(writ.StoreUnavailable, "the request changed in the middle of an answer; nothing was done, answer again", nil)
+	}
+	return err
+}
+
+func (d *Desk) approve(ctx context.Context, i store.Invocation, ans Answer) error {
+	var g *store.Grant
+	if ans.Grant != nil {
+		made, err := d.grant(i, ans)
 		if err != nil {
 			return err
 		}
-		for _, a := range as {
-			if !over(a.Expires, d.now()) {
-				continue
-			}
-			if err := d.expire(ctx, a); err != nil {
-				return err
-			}
-		}
+		g = &made
 	}
-	return nil
+	return d.ledger.Write(ctx, func(tx *store.Tx) (ledger.Entry, error) {
+		now := d.now()
+		if ok, err := tx.AddVote(d.vote(i, ans, now)); err != nil || !ok {
+			return ledger.Entry{}, errors.Join(err, errNotDecided)
+		}
+		ok, err := tx.ApproveInvocation(i.ID, ans.Person, stamp(now))
+		switch {
+		case err != nil:
+			return ledger.Entry{}, err
+		case !ok: // others have to agree as well
+			return entry("approval.voted", i, ans), nil
+		case g != nil:
+			return entry("approval.granted", i, ans, wire.Str("grant", g.ID), wire.Int("max_uses", int64(g.Max)), wire.Str("until", g.Expires)), tx.AddGrant(*g)
+		}
+		return entry("approval.approved", i, ans), nil
+	})
 }
 
-// expire ends a request whose time is over. Losing the race to an answer is fine.
-func (d *Desk) expire(ctx context.Context, a store.Approval) error {
-	err := d.ledger.Write(context.WithoutCancel(ctx), func(tx *store.Tx) (ledger.Entry, error) {
-		ok, err := tx.ExpireApproval(a.ID, d.now().UTC().Format(ledger.TimeFormat))
-		if err != nil || !ok {
-			return ledger.Entry{}, err
-		}
-		return ledger.Entry{Kind: "approval.expired", Agent: a.Agent, Data: []wire.Field{wire.Str("approval", a.ID)}}, nil
-	})
-	if err == nil {
-		d.Changed()
+// Preview is a request as it would be with other arguments: decided anew, with the
+// digest to echo. Nothing is changed.
+func (d *Desk) Preview(ctx context.Context, id, args string) (Request, error) {
+	i, err := d.request1(ctx, id)
+	if err != nil {
+		return Request{}, err
 	}
-	return err
+	edited, s, err := d.edited(ctx, i, args)
+	if err != nil {
+		return Request{}, err
+	}
+	r := d.listed(edited)
+	r.Shown = s
+	return r, nil
+}
+
+// edited is a request with other arguments, gated again as if its agent had made it
+// so. What is denied is refused here: a person's word widens nothing (A17).
+func (d *Desk) edited(ctx context.Context, i store.Invocation, args string) (store.Invocation, *Shown, error) {
+	if d.edit == nil || i.Status != "pending" {
+		return i, nil, d.undecidable(ctx, Answer{ID: i.ID, Digest: i.Digest})
+	}
+	was, err := d.unsealed(i)
+	if err != nil {
+		return i, nil, err
+	}
+	original := was.Args
+	if was.Original != nil {
+		original = was.Original
+	}
+	c, dec, err := d.edit(ctx, callOf(i, was), args)
+	if err != nil {
+		return i, nil, err
+	}
+	if dec.Effect == writ.Deny {
+		return i, nil, dec.Refusal()
+	}
+	if c.ArgsDigest.String() == i.ArgsDigest {
+		return i, nil, writ.Fail(writ.Invalid, "the arguments are as they were; approve the request as it is", nil)
+	}
+	y := invocationOf(c, dec)
+	y.ID, y.Key, y.EditOf = editID(i.ID), "", i.ID
+	y.Asked, y.Subject, y.Requested, y.Expires = i.Asked, dec.Subject.String(), i.Requested, i.Expires
+	y.Status, y.Approval = "pending", "pending"
+	y.Quorum, y.NotBy = max(i.Quorum, dec.Quorum), i.NotBy
+	if dec.Dangerous && y.NotBy == "" {
+		approvers, err := d.store.Approvers(ctx)
+		if err != nil {
+			return i, nil, err
+		}
+		y.NotBy = d.terms().notBy(c, dec, approvers)
+	}
+	if err := d.show(&y, c, dec, original); err != nil {
+		return i, nil, err
+	}
+	s, err := d.unsealed(y)
+	return y, s, err
+}
+
+// editID is the id of the request that a person makes of another by editing it. It
+// follows from the other's, so that what was previewed is what is decided.
+func editID(id string) string {
+	return "call_" + id[len("call_"):] + "e"
+}
+
+// callOf is the call behind a request, as far as the edge needs it to make another.
+func callOf(i store.Invocation, s *Shown) writ.Call {
+	return writ.Call{ID: i.ID, Agent: i.Agent, Chain: s.Chain, Token: i.Token, Person: i.Person, Session: i.Session, Task: i.Task,
+		Door: i.Door, Code: s.Code, Key: i.Key, Tool: i.Tool, Args: string(s.Args), Cost: i.Cost}
+}
+
+func (d *Desk) approveEdited(ctx context.Context, i store.Invocation, ans Answer) error {
+	y, _, err := d.edited(ctx, i, ans.Edit.Args)
+	if err != nil {
+		return err
+	}
+	if y.Digest != ans.Edit.Digest {
+		return writ.Fail(writ.Changed, "what the edited call would do is not what was shown; look at it again", nil)
+	}
+	return d.ledger.Write(ctx, func(tx *store.Tx) (ledger.Entry, error) {
+		now := d.now()
+		before := d.vote(i, ans, now)
+		if ok, err := tx.CanVote(before); err != nil || !ok {
+			return ledger.Entry{}, errors.Join(err, errNotDecided)
+		}
+		if ok, err := tx.ReplaceInvocation(i.ID, y.ID, stamp(now)); err != nil || !ok {
+			return ledger.Entry{}, errors.Join(err, errNotDecided)
+		}
+		if ok, err := tx.AddInvocation(&y); err != nil || !ok {
+			return ledger.Entry{}, whole(ok, err)
+		}
+		v := before
+		v.Invocation, v.Digest = y.ID, y.Digest
+		if ok, err := tx.AddVote(v); err != nil || !ok {
+			return ledger.Entry{}, whole(ok, err)
+		}
+		kind := "approval.voted"
+		ok, err := tx.ApproveInvocation(y.ID, ans.Person, stamp(now))
+		if ok {
+			kind = "approval.approved"
+		}
+		e := entry(kind, y, ans, wire.Str("edit_of", i.ID), wire.Str("args_sha256", y.ArgsDigest), wire.Str("subject", y.Subject))
+		return e, err
+	})
+}
+
+// undecidable says why a request did not take an answer.
+func (d *Desk) undecidable(ctx context.Context, ans Answer) error {
+	i, err := d.request1(ctx, ans.ID)
+	if err != nil {
+		return err
+	}
+	state := StateOf(i, stamp(d.now()))
+	switch {
+	case state == "expired":
+		return writ.Fail(writ.Expired, fmt.Sprintf("request %s has expired", i.ID), nil)
+	case state != "pending":
+		return writ.Fail(writ.Conflict, fmt.Sprintf("request %s is already %s", i.ID, state), nil)
+	case i.Digest != ans.Digest:
+		return writ.Fail(writ.Changed, "the digest is not that of the request as it stands; look at it again", nil)
+	}
+	return d.mayNot(ctx, i, ans)
+}
+
+// mayNot says why somebody's answer to an open request does not count.
+func (d *Desk) mayNot(ctx context.Context, i store.Invocation, ans Answer) error {
+	votes, err := d.store.Votes(ctx, i.ID)
+	if err != nil {
+		return err
+	}
+	for _, v := range votes {
+		if v.Person == ans.Person {
+			return writ.Fail(writ.Conflict, fmt.Sprintf("%s has answered this request already; it takes %d different people", ans.Person, i.Quorum), nil)
+		}
+	}
+	if ans.Approve && i.NotBy == ans.Person {
+		return writ.Fail(writ.Denied, fmt.Sprintf("the agent acts for %s, and this call takes four eyes: somebody else has to approve it", ans.Person), nil)
+	}
+	if role := d.terms().needs(i, d.now()); ans.Approve && role != "" {
+		return writ.Fail(writ.Denied, fmt.Sprintf("this request is put to people with the role %s now", role), nil)
+	}
+	return writ.Fail(writ.Denied, fmt.Sprintf("%s may not answer requests any more; that takes the role approver or admin", ans.Person), nil)
+}
+
+// Resolve writes down what a person found out about an unknown outcome.
+func (d *Desk) Resolve(ctx context.Context, r store.Resolution, factor string) error {
+	i, ok, err := d.store.Invocation(ctx, r.Invocation)
+	if err != nil || !ok {
+		return errors.Join(err, notFound(r.Invocation))
+	}
+	return d.ledger.Write(ctx, func(tx *store.Tx) (ledger.Entry, error) {
+		r.At = stamp(d.now())
+		ok, err := tx.AddResolution(r)
+		if err == nil && !ok {
+			err = writ.Fail(writ.Conflict, fmt.Sprintf("%s is %s, or was resolved already: only an unknown outcome is resolved, once", i.ID, i.Status), nil)
+		}
+		return ledger.Entry{Kind: "call.resolved", Call: i.ID, Agent: i.Agent, Person: r.By, Data: []wire.Field{
+			wire.Str("happened", r.Happened), wire.Str("factor", factor), wire.Str("tool", i.Tool)}}, err
+	})
 }

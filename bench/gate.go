@@ -17,11 +17,13 @@ import (
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/access"
 	"github.com/writ-run/writ/action"
+	"github.com/writ-run/writ/approval"
 	"github.com/writ-run/writ/decide"
 	"github.com/writ-run/writ/ledger"
 	"github.com/writ-run/writ/policy"
 	"github.com/writ-run/writ/store/sqlite"
 	"github.com/writ-run/writ/tool"
+	"github.com/writ-run/writ/wire"
 )
 
 const (
@@ -65,6 +67,7 @@ func decider() (*decide.Decider, writ.Call, error) {
 		ID: "call_bench", Agent: "agent_7", Session: "s", Task: "t", Tool: "tool_57", Definition: in.Tools[57].Digest, Args: `{"path":"src/main.go"}`, Resolved: true,
 		Targets: []writ.Target{{Pointer: "/path", Value: "src/main.go", Side: writ.SideRead, Path: "/ws/app/src/main.go"}},
 	}
+	c.ArgsDigest = wire.Digest(c.Args)
 	return decide.New(in), c, nil
 }
 
@@ -127,8 +130,17 @@ func gate(dir string) error {
 		return err
 	}
 	defer func() { l.Close(); db.Close() }()
-	g := writ.NewGate(d, noApprover{}, l, noop{})
-	do := func() error { _, err := g.Do(context.Background(), c); return err }
+	desk, err := newDesk(db, l, c)
+	if err != nil {
+		return err
+	}
+	g := writ.NewGate(d, noApprover{}, desk, noop{})
+	do := func() error {
+		c := c
+		c.ID = approval.NewID(l.Time())
+		_, err := g.Do(context.Background(), c)
+		return err
+	}
 	commit, end, err := bareCommit(filepath.Join(dir, "bare.db"))
 	if err != nil {
 		return err
@@ -140,14 +152,11 @@ func gate(dir string) error {
 	if err := manyCallers("two durable records", do); err != nil {
 		return err
 	}
-	var n atomic.Int64
-	g = writ.NewGate(counting{d}, noApprover{}, l, noop{})
-	return manyCallers("counted against a quota as well", func() error {
-		c := c
-		c.ID = fmt.Sprint("counted_", n.Add(1))
-		_, err := g.Do(context.Background(), c)
+	g = writ.NewGate(counting{d}, noApprover{}, desk, noop{})
+	if err := manyCallers("counted against a quota as well", do); err != nil {
 		return err
-	})
+	}
+	return approvals(db, l, desk, c, commit)
 }
 
 // oneCaller alternates rounds of both, and compares the middle of each.

@@ -15,6 +15,8 @@ type CallRequest struct {
 	Args    json.RawMessage `json:"args,omitempty" jsonschema:"the arguments, as the tool's parameters say"`
 	Session string          `json:"session,omitempty" jsonschema:"an open session of this token; left out: the token's session of the day"`
 	Task    string          `json:"task,omitempty" jsonschema:"the id of an open task, or a name, which opens one"`
+	Key     string          `json:"idempotency_key,omitempty" jsonschema:"calls of the agent with the same key are one: it runs at most once, and made again within a day it gives the same answer"`
+	Cost    *float64        `json:"cost_estimate,omitempty" jsonschema:"what the caller thinks it costs; written down, trusted for nothing"`
 }
 
 // CallReply is the answer when the tool ran.

@@ -141,6 +141,7 @@ type Problem struct {
 	Kind     writ.Kind `json:"kind"`
 	CallID   string    `json:"call_id,omitempty" jsonschema:"the call as the ledger knows it"`
 	Approval string    `json:"approval,omitempty" jsonschema:"the request that waits for a person"`
+	Resume   string    `json:"resume,omitempty" jsonschema:"where to look for what becomes of it; /events below it streams"`
 }
 
 func (p *Problem) Error() string { return p.Detail }

@@ -34,13 +34,6 @@ type Explanation struct {
 	Confine writ.Confinement `json:"confinement"`
 }
 
-// Person is somebody who can decide.
-type Person struct {
-	Name    string `json:"name"`
-	Role    string `json:"role"`
-	Created string `json:"created_at"`
-}
-
 // Stop is a stop of one agent, or of all under the name "*".
 type Stop struct {
 	Agent  string `json:"agent"`
@@ -112,14 +105,6 @@ func (c *Client) Explain(ctx context.Context, req ExplainRequest) (Explanation, 
 	var out Explanation
 	err := c.do(ctx, "POST", "/v1/explain", req, &out)
 	return out, err
-}
-
-// People lists who can decide.
-func (c *Client) People() List[Person] { return list[Person](c, "/v1/people") }
-
-// AddFirstPerson makes the first person.
-func (c *Client) AddFirstPerson(ctx context.Context, by Credentials) error {
-	return c.do(ctx, "POST", "/v1/people", PersonRequest{by}, &Status{})
 }
 
 // Stops lists the stops in force.

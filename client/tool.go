@@ -16,7 +16,8 @@ type Tool struct {
 	Category    string          `json:"category"`
 	Action      string          `json:"action_type"`
 	ActionBy    *ActionBy       `json:"action_by,omitempty" jsonschema:"how a call's action type follows from its arguments"`
-	Class       string          `json:"egress_class" jsonschema:"none, read_only or write"`
+	Class       string          `json:"egress_class" jsonschema:"none, read_only or write, as the definition says"`
+	Dangerous   bool            `json:"dangerous,omitempty" jsonschema:"as the definition says"`
 	Tier        string          `json:"cost_tier"`
 	Policy      Policy          `json:"policy"`
 	Constraints Constraints     `json:"constraints"`
@@ -34,6 +35,40 @@ type Tool struct {
 	State       string          `json:"state,omitempty" jsonschema:"for operators: builtin, library, accepted, suspended or disabled"`
 	Unavailable string          `json:"unavailable,omitempty" jsonschema:"why no sandbox of this machine can run it for this agent"`
 	Held        string          `json:"held,omitempty" jsonschema:"for operators: why it is suspended"`
+	Counts      *Standing       `json:"counts_as,omitempty" jsonschema:"for operators: what it counts as, and why"`
+}
+
+// Standing is what a tool counts as, whoever calls it: the highest of what its
+// definition says, what it was before and what the operator set, or what was waived.
+type Standing struct {
+	Class     string        `json:"egress_class"`
+	Dangerous bool          `json:"dangerous"`
+	Quorum    int           `json:"quorum" jsonschema:"how many people have to agree, where one has to"`
+	Reasons   []writ.Reason `json:"reasons,omitempty"`
+	Waiver    *Waiver       `json:"waiver,omitempty" jsonschema:"the waiver it rests on"`
+}
+
+// Waiver is a person's word that one exact definition counts as less than it says, or
+// than it was.
+type Waiver struct {
+	ID         string `json:"id"`
+	Tool       string `json:"tool"`
+	Definition string `json:"definition"`
+	Class      string `json:"egress_class"`
+	Dangerous  bool   `json:"dangerous"`
+	Reason     string `json:"reason"`
+	By         string `json:"waived_by"`
+	At         string `json:"waived_at"`
+	Ended      string `json:"ended_at,omitempty" jsonschema:"left out while it is live"`
+}
+
+// WaiveRequest lets a tool count as less.
+type WaiveRequest struct {
+	Class        string      `json:"egress_class,omitempty" jsonschema:"none, read_only or write; left out: as it is"`
+	NotDangerous bool        `json:"not_dangerous,omitempty"`
+	Reason       string      `json:"reason"`
+	Digest       string      `json:"digest" jsonschema:"of the definition as it was shown"`
+	By           Credentials `json:"by"`
 }
 
 // ActionBy says which argument decides a call's action type.
@@ -97,7 +132,7 @@ type Docs struct {
 	Outputs    string `json:"outputs,omitempty"`
 }
 
-// Hints are what MCP clients are told. They decide nothing.
+// Hints are what MCP clients are told. They only raise what a tool counts as.
 type Hints struct {
 	ReadOnly    *bool `json:"read_only,omitempty"`
 	Destructive *bool `json:"destructive,omitempty"`
@@ -120,6 +155,7 @@ type ToolDiff struct {
 	By       string   `json:"accepted_by,omitempty"`
 	At       string   `json:"accepted_at,omitempty"`
 	Changes  []Change `json:"changes"`
+	Stays    string   `json:"stays,omitempty" jsonschema:"what accepting it does not lower"`
 }
 
 // Change is one value of a definition that differs. An empty side is not there.
@@ -156,3 +192,16 @@ func (c *Client) DiffTool(ctx context.Context, name string) (ToolDiff, error) {
 func (c *Client) AcceptTool(ctx context.Context, name string, req AcceptRequest) error {
 	return c.do(ctx, "POST", "/v1/tools/"+url.PathEscape(name)+"/accept", req, &Status{})
 }
+
+// WaiveTool lets a tool count as less.
+func (c *Client) WaiveTool(ctx context.Context, name string, req WaiveRequest) error {
+	return c.do(ctx, "POST", "/v1/tools/"+url.PathEscape(name)+"/waiver", req, &Status{})
+}
+
+// EndWaiver lets a tool count as what it is again.
+func (c *Client) EndWaiver(ctx context.Context, name string) error {
+	return c.do(ctx, "DELETE", "/v1/tools/"+url.PathEscape(name)+"/waiver", nil, &Status{})
+}
+
+// Waivers lists every waiver there was, the oldest first.
+func (c *Client) Waivers() List[Waiver] { return list[Waiver](c, "/v1/waivers") }

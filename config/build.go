@@ -94,6 +94,12 @@ func (b *builder) tool(key, name string, raw ToolRule) {
 	}
 	l.OnlyAfter = raw.OnlyAfter
 	b.Limits[name] = l
+	if _, given := b.lines[key+".dangerous"]; given && !raw.Dangerous {
+		b.fail(key+".dangerous", "false lowers nothing here; remove it, and a person waives it for the definition there is: writ tool waive %s --not-dangerous", name)
+	}
+	if _, given := b.lines[key+".quorum"]; given && (raw.Quorum < 1 || raw.Quorum > maxQuorum) {
+		b.fail(key+".quorum", "must be 1 to %d people", maxQuorum)
+	}
 }
 
 // program takes what can be a file's name in a directory of programs. It must not

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding"
 	"fmt"
 	"reflect"
 	"slices"
@@ -207,6 +208,10 @@ func Keys() []string {
 }
 
 func keysOf(t reflect.Type, key string, out *[]string) {
+	if reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
+		*out = append(*out, key) // written as a word, whatever it is made of
+		return
+	}
 	switch t.Kind() {
 	case reflect.Pointer:
 		keysOf(t.Elem(), key, out)

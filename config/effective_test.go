@@ -69,7 +69,7 @@ actions:
   custom:
     crm:write: high
 tools:
-  stat: {requires_approval: true, disabled: false, forbidden: false, max_invocations: 5/task, rate: 9/1h, only_after: [read_file]}
+  stat: {requires_approval: true, disabled: false, forbidden: false, max_invocations: 5/task, rate: 9/1h, only_after: [read_file], egress_class: read_only, dangerous: true, quorum: 3}
 sandboxing:
   default_backend: subprocess
   overrides: {git: auto}
@@ -79,7 +79,17 @@ sandboxing:
     workspace_only: false
     restricted_path: false
     extra_safe_path_prefixes: [/opt/tools]
-approvals: {expiry: 1h}
+approvals:
+  expiry: 1h
+  timeout: tiered
+  tiers:
+    low: {after: 8h, then: deny}
+    critical: {after: 15m, then: escalate}
+  escalation: [{role: approver, after: 30m}, {role: admin, after: 2h}]
+  four_eyes: always
+  quorum: 2
+  max_pending: 5
+  rate: 30/1h
 `
 
 func lookup(c *Config) map[string]Value {
@@ -132,7 +142,18 @@ func TestEffective(t *testing.T) {
 		{"tools.stat.disabled", "false", "writ.yaml:55"},
 		{"sandboxing.overrides.version_control", "auto", "writ.yaml:58"},
 		{"sandboxing.subprocess.extra_safe_path_prefixes", `["/opt/tools"]`, "writ.yaml:64"},
-		{"approvals.expiry", "1h0m0s", "writ.yaml:65"},
+		{"tools.stat.egress_class", "read_only", "writ.yaml:55"},
+		{"tools.stat.dangerous", "true", "writ.yaml:55"},
+		{"tools.stat.quorum", "3", "writ.yaml:55"},
+		{"approvals.expiry", "1h0m0s", "writ.yaml:66"},
+		{"approvals.timeout", "tiered", "writ.yaml:67"},
+		{"approvals.tiers.low.after", "8h0m0s", "writ.yaml:69"},
+		{"approvals.tiers.critical.then", "escalate", "writ.yaml:70"},
+		{"approvals.escalation", "[{role: approver, after: 30m0s} {role: admin, after: 2h0m0s}]", "writ.yaml:71"},
+		{"approvals.four_eyes", "always", "writ.yaml:72"},
+		{"approvals.quorum", "2", "writ.yaml:73"},
+		{"approvals.max_pending", "5", "writ.yaml:74"},
+		{"approvals.rate", "30/1h", "writ.yaml:75"},
 	} {
 		v := got[want.Key]
 		v.Value = strings.ReplaceAll(v.Value, string(p), "$DIR")

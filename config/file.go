@@ -139,7 +139,14 @@ type ToolRule struct {
 	MaxInvocations   string   `yaml:"max_invocations"`
 	Rate             string   `yaml:"rate"`
 	OnlyAfter        []string `yaml:"only_after"`
+	EgressClass      Class    `yaml:"egress_class"` // at least this; empty where the operator says nothing
+	Dangerous        bool     `yaml:"dangerous"`    // only true says anything
+	Quorum           int      `yaml:"quorum"`       // 0 where the operator says nothing
 }
+
+// Class is an egress class as written. The empty one says nothing, which the zero
+// value of writ.Class would not.
+type Class string
 
 // Sandboxing chooses and sets sandbox drivers.
 type Sandboxing struct {
@@ -155,11 +162,6 @@ type Subprocess struct {
 	WorkspaceOnly         bool     `yaml:"workspace_only"`
 	RestrictedPath        bool     `yaml:"restricted_path"`
 	ExtraSafePathPrefixes []string `yaml:"extra_safe_path_prefixes"`
-}
-
-// Approvals sets how approvals behave.
-type Approvals struct {
-	Expiry Duration `yaml:"expiry"`
 }
 
 // Duration is written 90s, 15m, 24h or 7d.
@@ -189,7 +191,4 @@ var notBuilt = map[string]string{
 	"sandboxing.native":            "the native driver",
 	"sandboxing.lifecycle":         "keeping boxes warm",
 	"tool_access.containerized_by": "choosing what counts as containerized",
-	"approvals.timeout":            "timeout policies",
-	"approvals.four_eyes":          "four eyes",
-	"approvals.quorum":             "quorum",
 }

@@ -176,8 +176,35 @@ var rows = []row{
 		see: func(_ testing.TB, c *Config) string {
 			return fmt.Sprint(c.File.Sandboxing.Subprocess.ExtraSafePathPrefixes)
 		}, first: "[]", then: "[/opt/x]"},
+	{key: "tools.*.egress_class", text: oneAgent + "tools: {read_file: {egress_class: $X}}\nagents: {bot: {workspace: main}}\n", one: "none", other: "write",
+		see: decided("read_file"), first: "allow level: level standard opens category file_system", then: "ask egress_class: it changes something outside the workspace (class write)"},
+	{key: "tools.*.dangerous", text: oneAgent + "tools: {$X}\nagents: {bot: {workspace: main}}\n", one: "stat: {dangerous: true}", other: "read_file: {dangerous: true}",
+		see: decided("read_file"), first: "allow level: level standard opens category file_system", then: "ask dangerous: tool read_file is dangerous"},
+	{key: "tools.*.quorum", text: oneAgent + "tools: {read_file: {quorum: $X}}\nagents: {bot: {workspace: main}}\n", one: "1", other: "3",
+		see: func(t testing.TB, c *Config) string { return fmt.Sprint(decision(t, c, "read_file", nil).Quorum) }, first: "1", then: "3"},
 	{key: "approvals.expiry", text: "version: 1\napprovals: {expiry: $X}\n", one: "90s", other: "7d", engine: true,
 		see: func(_ testing.TB, c *Config) string { return time.Duration(c.File.Approvals.Expiry).String() }, first: "1m30s", then: "168h0m0s"},
+	{key: "approvals.timeout", text: "version: 1\napprovals: {timeout: $X}\n", one: "deny", other: "wait", engine: true,
+		see: func(_ testing.TB, c *Config) string { return string(c.File.Approvals.Timeout) }, first: "deny", then: "wait"},
+	{key: "approvals.tiers.*.after", text: "version: 1\napprovals: {timeout: tiered, tiers: {high: {after: $X, then: deny}}}\n", one: "15m", other: "30d", engine: true,
+		see: func(_ testing.TB, c *Config) string { return c.File.Approvals.Tiers[action.High].After.String() }, first: "15m0s", then: "720h0m0s"},
+	{key: "approvals.tiers.*.then", text: "version: 1\napprovals: {timeout: tiered, tiers: {low: {after: 1h, then: escalate}, high: {after: 1h, then: $X}}, escalation: [{role: admin, after: 1h}]}\n",
+		one: "deny", other: "escalate", engine: true,
+		see: func(_ testing.TB, c *Config) string { return string(c.File.Approvals.Tiers[action.High].Then) }, first: "deny", then: "escalate"},
+	{key: "approvals.escalation", text: "version: 1\napprovals: {timeout: escalate, escalation: $X}\n", one: "[{role: admin, after: 2h}]", other: "[{role: approver, after: 30m}, {role: admin, after: 1d}]", engine: true,
+		see:   func(_ testing.TB, c *Config) string { return fmt.Sprint(c.File.Approvals.Escalation) },
+		first: "[{role: admin, after: 2h0m0s}]", then: "[{role: approver, after: 30m0s} {role: admin, after: 24h0m0s}]"},
+	{key: "approvals.four_eyes", text: "version: 1\napprovals: {four_eyes: $X}\n", one: "always", other: "unsafe_never", engine: true,
+		see: func(_ testing.TB, c *Config) string {
+			return fmt.Sprintf("%s %v", c.File.Approvals.FourEyes, c.Warnings)
+		},
+		first: "always []", then: "unsafe_never [writ.yaml:2: four_eyes is unsafe_never: whoever an agent acts for may approve its dangerous calls alone]"},
+	{key: "approvals.quorum", text: "version: 1\napprovals: {quorum: $X}\n", one: "1", other: "10", engine: true,
+		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.File.Approvals.Quorum) }, first: "1", then: "10"},
+	{key: "approvals.max_pending", text: "version: 1\napprovals: {max_pending: $X}\n", one: "1", other: "1000", engine: true,
+		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.File.Approvals.MaxPending) }, first: "1", then: "1000"},
+	{key: "approvals.rate", text: "version: 1\napprovals: {rate: $X}\n", one: "5/1m", other: "60/1d", engine: true,
+		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.File.Approvals.Rate.Quota) }, first: "{5 window 1m0s}", then: "{60 window 24h0m0s}"},
 }
 
 // TestI13 shows every key biting, and that none was forgotten.
@@ -242,6 +269,8 @@ func input(t testing.TB, c *Config) decide.Input {
 			Disabled:         access.Set[bool]{V: r.Disabled, At: c.At("tools." + name + ".disabled")},
 			Forbidden:        access.Set[bool]{V: r.Forbidden, At: c.At("tools." + name + ".forbidden")},
 			Quotas:           c.Limits[name].Quotas, OnlyAfter: c.Limits[name].OnlyAfter,
+			Class:     &access.Set[writ.Class]{V: r.EgressClass.Least(), At: c.At("tools." + name + ".egress_class")},
+			Dangerous: access.Set[bool]{V: r.Dangerous, At: c.At("tools." + name + ".dangerous")}, Quorum: r.Quorum,
 		}
 	}
 	return in

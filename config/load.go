@@ -140,6 +140,7 @@ func (c *Config) check(d *strict.File, tools Tools) {
 	c.checkStore(d)
 	c.checkWorkspaces(d)
 	c.checkSandboxing(d)
+	c.checkApprovals(d)
 	c.build(d, tools)
 }
 

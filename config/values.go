@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/access"
 	"github.com/writ-run/writ/action"
 )
@@ -54,6 +55,22 @@ func (k *Backend) UnmarshalText(b []byte) error {
 	return nil
 }
 
+// UnmarshalText takes the three classes.
+func (c *Class) UnmarshalText(b []byte) error {
+	return word(c, "egress class", b, "none", "read_only", "write")
+}
+
+// Least is the class that a tool has at least: none where nothing is written.
+func (c Class) Least() writ.Class {
+	switch c {
+	case "", "none":
+		return writ.ClassNone
+	case "read_only":
+		return writ.ClassReadOnly
+	}
+	return writ.ClassWrite
+}
+
 // defaults is the configuration of somebody who wrote nothing.
 func defaults() *File {
 	f := &File{
@@ -66,7 +83,10 @@ func defaults() *File {
 			DefaultBackend: "auto",
 			Subprocess:     Subprocess{TimeoutSeconds: 30, KillGraceSeconds: 5, WorkspaceOnly: true, RestrictedPath: true},
 		},
-		Approvals: Approvals{Expiry: Duration(24 * time.Hour)},
+		Approvals: Approvals{
+			Expiry: Duration(24 * time.Hour), Timeout: TimeoutDeny, FourEyes: FourEyesDangerous, Quorum: 1, MaxPending: 20,
+			Rate: Rate{writ.Quota{Max: 60, Per: writ.PerWindow, Window: time.Hour}},
+		},
 	}
 	for _, l := range access.Levels() {
 		f.ToolAccess.Levels[l] = Level{}

@@ -49,9 +49,11 @@ func byParent(name, text string) string { return fmt.Sprintf("by parent %s: %s",
 // linked is what a chain of agents may do with a tool: what each of them may, all
 // at once. Deny beats ask beats allow over all of them, and the confinement is the
 // intersection (I11).
-func (in *Input) linked(c chain, t *tool.Tool, act action.Type, counted bool) *pair {
-	p := in.pair(c.agents[0], t, act)
+func (in *Input) linked(c chain, t *tool.Tool, act action.Type, s Standing, counted bool) *pair {
+	p := in.pair(c.agents[0], t, act, s)
+	p.dangerous, p.quorum, p.reads = s.Dangerous, s.Quorum, act.Reads()
 	p.say(in.ruleReasons(t)...)
+	p.say(s.Reasons...)
 	p.forbidden = in.forbidden(t)
 	quotas, after := in.bounds(t)
 	p.reserve = writ.Reserve{Quotas: quotas, After: after, Keep: counted}
@@ -59,7 +61,7 @@ func (in *Input) linked(c chain, t *tool.Tool, act action.Type, counted bool) *p
 		p.say(writ.Reason{Effect: writ.Deny, Source: "delegation", Where: access.BuiltIn, Text: c.broken})
 	}
 	for _, a := range c.agents[1:] {
-		above := in.pair(a, t, act)
+		above := in.pair(a, t, act, s)
 		for _, r := range above.reasons {
 			r.Text = byParent(a.Name, r.Text)
 			p.say(r)

@@ -19,17 +19,19 @@ import (
 
 // Input is everything a decision depends on besides the call.
 type Input struct {
-	Types    *action.Registry
-	Agents   []access.Agent
-	Presets  map[access.Autonomy]access.Set[action.Lists]
-	Tools    []*tool.Tool
-	Rules    map[string]Rule   // by tool name
-	Held     map[string]string // by tool name: why it is suspended
-	Commands access.Set[[]string]
-	Hide     []string // writ's own state: out of reach at every level
-	Backends Backends
-	Limits   writ.Limits
-	Digest   writ.Digest // of the configuration
+	Types   *action.Registry
+	Agents  []access.Agent
+	Presets map[access.Autonomy]access.Set[action.Lists]
+	Tools   []*tool.Tool
+	Rules   map[string]Rule   // by tool name
+	Held    map[string]string // by tool name: why it is suspended
+	// Registered is by tool name. One that is not there counts as its definition says.
+	Registered map[string]Registered
+	Commands   access.Set[[]string]
+	Hide       []string // writ's own state: out of reach at every level
+	Backends   Backends
+	Limits     writ.Limits
+	Digest     writ.Digest // of the configuration
 }
 
 // Rule is what the operator adds to one tool. It only tightens (I12).
@@ -39,6 +41,9 @@ type Rule struct {
 	Forbidden        access.Set[bool]
 	Quotas           []writ.Quota
 	OnlyAfter        []string
+	Class            *access.Set[writ.Class] // at least this; nil: nothing said
+	Dangerous        access.Set[bool]
+	Quorum           int // of people who have to agree; 0: nothing said
 }
 
 // Backends is which sandbox driver runs what.
@@ -64,6 +69,7 @@ type Decider struct {
 	digest writ.Digest
 	hide   []string
 	agents map[string]map[string]*variants
+	stands map[string]Standing // by tool
 }
 
 // variants are the pairs of one agent and one tool, by the action types that a
@@ -83,6 +89,9 @@ type pair struct {
 	action    string
 	risk      string
 	class     writ.Class
+	dangerous bool
+	quorum    int
+	reads     bool // by its action type
 	reserve   writ.Reserve
 	links     []link // the agent, then its ancestors: each holds a call's targets
 }
@@ -96,13 +105,16 @@ type link struct {
 
 // New works out every pair.
 func New(in Input) *Decider {
-	d := &Decider{digest: in.Digest, hide: in.Hide, agents: make(map[string]map[string]*variants, len(in.Agents))}
+	d := &Decider{digest: in.Digest, hide: in.Hide, agents: make(map[string]map[string]*variants, len(in.Agents)), stands: make(map[string]Standing, len(in.Tools))}
 	counted := in.counted()
+	for _, t := range in.Tools {
+		d.stands[t.Name] = in.standing(t)
+	}
 	for i := range in.Agents {
 		chain := in.chain(&in.Agents[i])
 		byTool := make(map[string]*variants, len(in.Tools))
 		for _, t := range in.Tools {
-			byTool[t.Name] = in.variants(chain, t, counted[t.Name])
+			byTool[t.Name] = in.variants(chain, t, d.stands[t.Name], counted[t.Name])
 		}
 		d.agents[in.Agents[i].Name] = byTool
 	}
@@ -154,6 +166,7 @@ func (d *Decider) Decide(_ context.Context, c writ.Call) (writ.Decision, error) 
 	out := writ.Decision{
 		Effect: p.effect, Reasons: p.reasons, Confine: p.confine,
 		Action: p.action, Risk: p.risk, Class: p.class, Policy: d.digest, Reserve: p.reserve,
+		Dangerous: p.dangerous, Quorum: p.quorum,
 	}
 	if p.forbidden.Source != "" && !c.Code {
 		out.Effect = writ.Deny
@@ -165,12 +178,15 @@ func (d *Decider) Decide(_ context.Context, c writ.Call) (writ.Decision, error) 
 	if out.Class == writ.ClassWrite {
 		add(&out, writ.Ask, "egress_class", access.BuiltIn, "it changes something outside the workspace (class write)")
 	}
+	out.Reads = p.reads && out.Class != writ.ClassWrite
 	if out.Effect == writ.Ask {
-		subject, err := Subject(c, out)
-		if err != nil {
+		var err error
+		if out.Subject, err = Subject(c, out); err != nil {
 			return writ.Decision{}, err
 		}
-		out.Subject = subject
+		if out.Base, err = p.base(); err != nil {
+			return writ.Decision{}, err
+		}
 	}
 	return out, nil
 }

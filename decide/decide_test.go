@@ -288,6 +288,8 @@ func TestSubjectBinds(t *testing.T) {
 		"args": func(c *writ.Call, _ *writ.Decision) { c.Args = `{"a":2}` }, "dir": func(c *writ.Call, _ *writ.Decision) { c.Dir = "/e" },
 		"resolved path": func(c *writ.Call, _ *writ.Decision) { c.Targets = []writ.Target{{Pointer: "/a", Path: "/q"}} },
 		"class":         func(_ *writ.Call, d *writ.Decision) { d.Class = writ.ClassNone },
+		"danger":        func(_ *writ.Call, d *writ.Decision) { d.Dangerous = true },
+		"quorum":        func(_ *writ.Call, d *writ.Decision) { d.Quorum = 2 },
 		"policy":        func(_ *writ.Call, d *writ.Decision) { d.Policy = writ.Digest{3} },
 		"write reach":   func(_ *writ.Call, d *writ.Decision) { d.Confine.Write = []string{"/"} },
 		"hidden":        func(_ *writ.Call, d *writ.Decision) { d.Confine.Hide = []string{"/h"} },

@@ -13,10 +13,10 @@ import (
 )
 
 // variants works out one chain of agents using one tool, for each action type.
-func (in *Input) variants(c chain, t *tool.Tool, counted bool) *variants {
+func (in *Input) variants(c chain, t *tool.Tool, s Standing, counted bool) *variants {
 	v := &variants{definition: t.Digest, byAction: map[string]*pair{}}
 	for _, act := range t.Actions() {
-		v.byAction[string(act)] = in.linked(c, t, act, counted)
+		v.byAction[string(act)] = in.linked(c, t, act, s, counted)
 	}
 	if len(v.byAction) == 1 {
 		v.only = v.byAction[string(t.Action)]
@@ -26,8 +26,8 @@ func (in *Input) variants(c chain, t *tool.Tool, counted bool) *variants {
 
 // pair collects every reason that does not depend on a call's arguments, for one
 // agent without its ancestors.
-func (in *Input) pair(a *access.Agent, t *tool.Tool, act action.Type) *pair {
-	p := &pair{effect: writ.Allow, class: t.Class, action: string(act), links: []link{{a, t, ownWorkspace(a)}}}
+func (in *Input) pair(a *access.Agent, t *tool.Tool, act action.Type, s Standing) *pair {
+	p := &pair{effect: writ.Allow, class: s.Class, action: string(act), links: []link{{a, t, ownWorkspace(a)}}}
 	p.risk = max(risk(t.Policy.Risk), risk(in.Types.Risk(act))).String()
 	p.say(a.Permit(t.Name, t.Category))
 	p.say(terminalReason(a, t), gitReason(a, act))
@@ -35,7 +35,7 @@ func (in *Input) pair(a *access.Agent, t *tool.Tool, act action.Type) *pair {
 	p.say(in.autonomyReason(a, act))
 	p.confine = in.confinement(a, t)
 	for _, root := range p.confine.Write {
-		if !policy.Below(root, p.links[0].own) {
+		if !policy.Below(root, p.links[0].own) && !s.waived {
 			p.class = writ.ClassWrite // it declares that it writes there
 		}
 	}

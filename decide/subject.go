@@ -18,6 +18,8 @@ type subject struct {
 	Dir        string           `json:"dir"`
 	Targets    []target         `json:"targets"`
 	Class      writ.Class       `json:"class"`
+	Dangerous  bool             `json:"dangerous"`
+	Quorum     int              `json:"quorum"`
 	Confine    writ.Confinement `json:"confinement"`
 	Policy     writ.Digest      `json:"policy"`
 }
@@ -36,7 +38,7 @@ func (r rawJSON) MarshalJSON() ([]byte, error) { return []byte(r), nil }
 func Subject(c writ.Call, d writ.Decision) (writ.Digest, error) {
 	s := subject{
 		Agent: c.Agent, Person: c.Person, Session: c.Session, Task: c.Task, Tool: c.Tool, Definition: c.Definition,
-		Args: rawJSON(c.Args), Dir: c.Dir, Class: d.Class, Confine: d.Confine, Policy: d.Policy,
+		Args: rawJSON(c.Args), Dir: c.Dir, Class: d.Class, Dangerous: d.Dangerous, Quorum: d.Quorum, Confine: d.Confine, Policy: d.Policy,
 	}
 	for _, t := range c.Targets {
 		s.Targets = append(s.Targets, target{t.Pointer, t.Path, t.Host})

@@ -123,7 +123,7 @@ func TestInterceptorsAreNotPassedBy(t *testing.T) {
 	o := Options{Tools: []Tool{probe("look", "code:read", nil)}}
 	o.Hooks.OnBeforeCall = []func(context.Context, writ.Call) Verdict{func(context.Context, writ.Call) Verdict { asked++; return Proceed() }}
 	f := newFixture(t, agentsText+"tools: {look: {disabled: true}}\n", o)
-	f.Engine.gate = writ.NewGate(allowing{}, approver{f.Engine}, f.ledger, runner{f.Engine})
+	f.Engine.gate = writ.NewGate(allowing{}, approver{f.Engine}, f.desk, runner{f.Engine})
 	_, err := f.call("look", args(1))
 	wants(t, err, writ.Denied, "tool look is disabled")
 	if asked != 0 {

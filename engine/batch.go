@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/approval"
 )
 
 // MaxBatch is how many calls one batch may have.
@@ -89,16 +90,16 @@ func (b *Batch) check() error {
 }
 
 func (e *Engine) batched(ctx context.Context, s *schedule, i int, c Call) Answer {
-	id := newID("call_")
+	id := approval.NewID(e.ledger.Time())
 	if err := s.start(ctx, i); err != nil {
 		return Answer{Outcome{CallID: id}, err}
 	}
 	defer s.release()
 	if err := s.heldBack(i); err != nil {
 		call := writ.Call{ID: id, Agent: c.Agent, Door: c.Door}
-		return Answer{Outcome{CallID: id}, e.refuse(ctx, call, writ.Decision{}, err)}
+		return Answer{Outcome{CallID: id}, e.refuse(ctx, call, writ.Decision{}, "", err)}
 	}
-	e.turns.add(id, &turn{s, i})
+	e.turns.add(id, &turn{s: s, i: i})
 	defer e.turns.remove(id)
 	out, err := e.do(ctx, c, id)
 	var w *writ.Error
@@ -246,8 +247,9 @@ type turns struct {
 }
 
 type turn struct {
-	s *schedule
-	i int
+	s  *schedule
+	i  int
+	as string // the other id it goes on under
 }
 
 func (t *turns) add(id string, one *turn) {
@@ -262,7 +264,21 @@ func (t *turns) add(id string, one *turn) {
 func (t *turns) remove(id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if one, ok := t.byCall[id]; ok {
+		delete(t.byCall, one.as)
+	}
 	delete(t.byCall, id)
+}
+
+// also says that a call of a batch goes on under another id: it takes up a request
+// that was made before.
+func (t *turns) also(id, as string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if one, ok := t.byCall[id]; ok {
+		one.as = as
+		t.byCall[as] = one
+	}
 }
 
 func (t *turns) of(id string) *turn {

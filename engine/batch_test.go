@@ -198,8 +198,7 @@ func TestBatchWaits(t *testing.T) {
 	}
 	var id, digest string
 	for id == "" { // asked a moment later than the read after it may run
-		list, err := f.Desk().List(t.Context(), "pending")
-		f.must(err)
+		list := f.pending()
 		if len(list) == 1 {
 			id, digest = list[0].ID, list[0].Digest
 		}
@@ -241,7 +240,7 @@ func TestBatchPanics(t *testing.T) {
 	s := newStage()
 	o := s.options()
 	f := newFixture(t, agentsText, o)
-	f.Engine.gate = writ.NewGate(panicking{}, approver{f.Engine}, f.ledger, runner{f.Engine})
+	f.Engine.gate = writ.NewGate(panicking{}, approver{f.Engine}, f.desk, runner{f.Engine})
 	got, err := f.DoAll(t.Context(), Batch{Calls: batch("look touch look"), MaxConcurrency: 2})
 	if err == nil || strings.Count(err.Error(), "out of order") != 3 {
 		t.Errorf("%v", err)

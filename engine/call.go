@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/approval"
 	"github.com/writ-run/writ/ledger"
 	"github.com/writ-run/writ/tool"
 	"github.com/writ-run/writ/wire"
@@ -37,8 +38,15 @@ type Call struct {
 	// use tools whose constraint forbidden keeps them from models.
 	Code bool
 
+	// Key makes calls of the agent with the same key one call: it runs at most once,
+	// and whoever makes it again within a day gets what came of it.
+	Key  string
+	Cost *float64 // what the caller thinks it costs; written down, trusted for nothing
+
 	Door  string // the front door; empty: library
 	Token string // the id of the token it came with; empty: none
+
+	resumes string // the approved invocation that this call takes up, with nobody waiting
 }
 
 // Outcome is what came of a call.
@@ -49,7 +57,7 @@ type Outcome struct {
 
 // Do takes one call down the one path: identify, resolve, validate, then the gate.
 func (e *Engine) Do(ctx context.Context, c Call) (Outcome, error) {
-	return e.do(ctx, c, newID("call_"))
+	return e.do(ctx, c, approval.NewID(e.ledger.Time()))
 }
 
 func (e *Engine) do(ctx context.Context, c Call, id string) (Outcome, error) {
@@ -60,23 +68,36 @@ func (e *Engine) do(ctx context.Context, c Call, id string) (Outcome, error) {
 		call, d, err = e.intercept(ctx, c, call)
 	}
 	if err != nil {
-		err = e.refuse(ctx, call, d, err)
+		err = e.refuse(ctx, call, d, c.resumes, err)
 		e.hooks.denied(e.log, call, err)
 		return Outcome{CallID: id}, err
 	}
-	res, err := e.gate.Do(ctx, call)
+	if call.Key != "" {
+		var before *writ.Already
+		switch err := e.desk.Recall(ctx, call); {
+		case errors.As(err, &before):
+			return Outcome{before.Call, before.Result}, before.Err
+		case err != nil:
+			return Outcome{CallID: id}, err
+		}
+	}
+	as := id
+	res, err := e.gate.Do(context.WithValue(ctx, ranAs{}, &as), call)
 	e.hooks.over(e.log, call, res, err)
-	return Outcome{id, res}, err
+	return Outcome{as, res}, err
 }
 
+// ranAs is the key of the id that a call ran under, where it was asked about before.
+type ranAs struct{}
+
 // refuse records a call that did not get as far as the gate.
-func (e *Engine) refuse(ctx context.Context, c writ.Call, d writ.Decision, why error) error {
-	ev := writ.Event{Kind: writ.EventRefused, Call: c, Decision: d, Err: why}
+func (e *Engine) refuse(ctx context.Context, c writ.Call, d writ.Decision, resumes string, why error) error {
+	ev := writ.Event{Kind: writ.EventRefused, Call: c, Decision: d, Err: why, Approval: writ.Approval{ID: resumes}}
 	var w *writ.Error
 	if errors.As(why, &w) && len(d.Reasons) == 0 {
 		ev.Decision.Reasons = w.Reasons
 	}
-	if err := e.ledger.Record(context.WithoutCancel(ctx), ev); err != nil {
+	if err := e.desk.Record(context.WithoutCancel(ctx), ev); err != nil {
 		return err
 	}
 	return why
@@ -87,7 +108,11 @@ func (e *Engine) refuse(ctx context.Context, c writ.Call, d writ.Decision, why e
 // again. leave is never nil, and is called when the call is over.
 func (e *Engine) prepare(ctx context.Context, c Call, id string) (call writ.Call, leave func(), err error) {
 	leave = func() {}
-	call = writ.Call{ID: id, Agent: c.Agent, Token: c.Token, Door: c.Door, Code: c.Code, Patience: c.Patience}
+	call = writ.Call{ID: id, Agent: c.Agent, Token: c.Token, Door: c.Door, Code: c.Code, Patience: c.Patience, Cost: c.Cost, Detached: c.resumes != ""}
+	if err := checkName("the idempotency key", c.Key); err != nil {
+		return call, leave, err
+	}
+	call.Key = c.Key
 	if call.Door == "" {
 		call.Door = "library"
 	}
@@ -273,6 +298,12 @@ func (a approver) Approve(ctx context.Context, c writ.Call, d writ.Decision) (wr
 	resume := a.e.turns.wait(c.ID)
 	defer resume()
 	got, err := a.e.desk.Approve(ctx, c, d)
+	if as, ok := ctx.Value(ranAs{}).(*string); ok && got.ID != "" {
+		*as = got.ID
+	}
+	if err == nil && got.ID != c.ID {
+		a.e.turns.also(c.ID, got.ID)
+	}
 	if writ.KindOf(err) == writ.Changed {
 		if who := a.e.stops.is(a.e.at().chain(c.Agent)); who != "" {
 			err = stoppedError(who)

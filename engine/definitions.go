@@ -25,6 +25,7 @@ type ToolDiff struct {
 	By       string   `json:"accepted_by,omitempty"`
 	At       string   `json:"accepted_at,omitempty"`
 	Changes  []Change `json:"changes"`
+	Stays    string   `json:"stays,omitempty"` // what accepting it does not lower
 }
 
 // Change is one value of a definition that differs. An empty side is not there.
@@ -51,6 +52,7 @@ func (r *rules) diff(name string) (ToolDiff, error) {
 	if was.Digest == d.Digest {
 		return d, nil
 	}
+	d.Stays = r.stays(t)
 	before, after := flat(was.Body), flat(t.Canonical())
 	keys := slices.Concat(sortedNames(before), sortedNames(after))
 	slices.Sort(keys)

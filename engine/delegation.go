@@ -171,7 +171,8 @@ func (e *Engine) endDelegations(ctx context.Context, why string, match func(stor
 			if err != nil || !ok { // somebody else ended it
 				return ledger.Entry{}, err
 			}
-			return ledger.Entry{Kind: "agent.ended", Agent: name, Data: []wire.Field{wire.Str("why", why)}}, tx.VoidApprovals(name)
+			also, err := endAsked(tx, name, e.ledger.Now())
+			return ledger.Entry{Kind: "agent.ended", Agent: name, Data: []wire.Field{wire.Str("why", why)}, Also: also}, err
 		}))
 	}
 	wait()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/approval"
 	"github.com/writ-run/writ/ledger"
 	"github.com/writ-run/writ/store"
 	"github.com/writ-run/writ/wire"
@@ -30,6 +31,7 @@ func (e *Engine) EndSession(ctx context.Context, token, id, why string) error {
 	if ended, err := e.endSession(ctx, token, id, why); err != nil || !ended {
 		return err
 	}
+	e.desk.Changed()
 	e.stops.cancel(errEnded, func(r *run) bool { return r.session == id })()
 	e.jobs.EndSession(id)
 	return e.endDelegations(ctx, "session ended", func(d store.Delegation) bool { return d.Session == id })
@@ -56,7 +58,11 @@ func (e *Engine) endSession(ctx context.Context, token, id, why string) (ended b
 		if err == nil && !ok {
 			err = writ.Fail(writ.NotFound, "the session has ended already", nil)
 		}
-		return ledger.Entry{Kind: "session.ended", Agent: s.agent, Data: []wire.Field{wire.Str("session", id), wire.Str("why", why)}}, err
+		if err != nil {
+			return ledger.Entry{}, err
+		}
+		also, err := approval.EndAsked(tx, "*", id, "", "session ended", e.ledger.Now())
+		return ledger.Entry{Kind: "session.ended", Agent: s.agent, Data: []wire.Field{wire.Str("session", id), wire.Str("why", why)}, Also: also}, err
 	})
 	if err != nil {
 		return false, err
@@ -82,6 +88,7 @@ func (e *Engine) EndTask(ctx context.Context, token, session, id, why string) er
 	if ended, err := e.endTask(ctx, token, id, why); err != nil || !ended {
 		return err
 	}
+	e.desk.Changed()
 	e.stops.cancel(errEnded, func(r *run) bool { return r.task == id })()
 	e.jobs.EndTask(id)
 	return e.endDelegations(ctx, "task ended", func(d store.Delegation) bool { return d.Task == id })
@@ -108,7 +115,11 @@ func (e *Engine) endTask(ctx context.Context, token, id, why string) (ended bool
 		if err == nil && !ok {
 			err = writ.Fail(writ.NotFound, "the task has ended already", nil)
 		}
-		return ledger.Entry{Kind: "task.ended", Agent: t.agent, Data: []wire.Field{wire.Str("session", t.session), wire.Str("task", id), wire.Str("why", why)}}, err
+		if err != nil {
+			return ledger.Entry{}, err
+		}
+		also, err := approval.EndAsked(tx, "*", "", id, "task ended", e.ledger.Now())
+		return ledger.Entry{Kind: "task.ended", Agent: t.agent, Data: []wire.Field{wire.Str("session", t.session), wire.Str("task", id), wire.Str("why", why)}, Also: also}, err
 	})
 	if err != nil {
 		return false, err

@@ -76,6 +76,7 @@ type Engine struct {
 	closed  atomic.Bool
 	closing chan struct{} // ends the sweeper
 	sweeper sync.WaitGroup
+	resumed sync.WaitGroup // approved calls that run with nobody waiting
 }
 
 // Open readies an engine. On error nothing is left open.
@@ -149,8 +150,7 @@ func (e *Engine) open(ctx context.Context, cfg *config.Config, loaded []*define.
 		return err
 	}
 	e.desk, err = approval.NewDesk(approval.Options{
-		Store: e.store, Ledger: e.ledger, Key: keys.seal, Now: e.now,
-		Expiry: func() time.Duration { return time.Duration(e.Config().File.Approvals.Expiry) },
+		Store: e.store, Ledger: e.ledger, Key: keys.seal, Terms: e.terms, Inputs: inputs, Edit: e.edit,
 	})
 	if err != nil {
 		return err
@@ -162,11 +162,13 @@ func (e *Engine) open(ctx context.Context, cfg *config.Config, loaded []*define.
 	if err := errors.Join(e.loadState(ctx), e.loadScopes(ctx)); err != nil {
 		return err
 	}
-	if err := e.desk.Sweep(ctx); err != nil {
+	if err := errors.Join(e.desk.Recover(ctx), e.desk.Sweep(ctx)); err != nil {
 		return err
 	}
+	e.gate = writ.NewGate(decider{e}, approver{e}, e.desk, runner{e})
 	e.sweeper.Go(e.sweep)
-	e.gate = writ.NewGate(decider{e}, approver{e}, e.ledger, runner{e})
+	e.sweeper.Go(e.renew)
+	e.sweeper.Go(e.resume)
 	return e.ledger.Append(ctx, ledger.Entry{Kind: "engine.opened", Data: []wire.Field{
 		wire.Str("policy", cfg.Digest.String()), wire.Str("version", Version()),
 		wire.Str("unsafe", strings.Join(cfg.Warnings, "\n")),
@@ -193,9 +195,23 @@ func (e *Engine) sweep() {
 
 const sweepEvery = time.Minute
 
+// renew keeps the hold on what runs here.
+func (e *Engine) renew() {
+	for {
+		select {
+		case <-e.closing:
+			return
+		case <-time.After(approval.RenewEvery):
+		}
+		if err := e.desk.Renew(context.Background()); err != nil {
+			e.log.Error("the hold on what runs could not be renewed", "err", err)
+		}
+	}
+}
+
 func (e *Engine) sweepOnce(ctx context.Context) error {
 	now := e.ledger.Now()
-	return errors.Join(e.desk.Sweep(ctx), e.endIdle(ctx),
+	return errors.Join(e.desk.Sweep(ctx), e.desk.Escalate(ctx), e.desk.Forget(ctx), e.endIdle(ctx),
 		e.endDelegations(ctx, "expired", func(d store.Delegation) bool { return d.Expires <= now }))
 }
 
@@ -249,7 +265,7 @@ func (r runner) Run(ctx context.Context, w writ.Writ) (writ.Result, error) {
 	if t == nil {
 		return writ.Result{}, writ.Fail(writ.Changed, fmt.Sprintf("tool %s changed since the call was made", c.Tool), nil)
 	}
-	ctx, done, err := r.e.stops.begin(ctx, &run{chain: c.Chain, token: c.Token, session: c.Session, task: c.Task})
+	ctx, done, err := r.e.stops.begin(ctx, &run{call: c.ID, chain: c.Chain, token: c.Token, session: c.Session, task: c.Task})
 	if err != nil {
 		return writ.Result{}, err
 	}
@@ -269,7 +285,23 @@ func (r runner) Run(ctx context.Context, w writ.Writ) (writ.Result, error) {
 		}
 		defer done()
 	}
-	return t.Run(ctx, w)
+	res, err := t.Run(ctx, w)
+	if ctx.Err() != nil && (err != nil || res.IsError) {
+		return res, cutOff(context.Cause(ctx))
+	}
+	if w.Approval().Edited && t.Output == nil { // JSON that a schema holds stays JSON
+		res.Content = fmt.Sprintf("[a person approved this call with other arguments: %s]\n%s", c.Args, res.Content)
+	}
+	return res, err
+}
+
+// cutOff is the error of a run that somebody ended before it was done.
+func cutOff(why error) error {
+	var w *writ.Error
+	if errors.As(why, &w) {
+		return w
+	}
+	return writ.Fail(writ.Cancelled, "the call was cancelled, because its caller went away or the daemon ends", why)
 }
 
 // tool is the definition that a call was decided about: of the rules in force, or

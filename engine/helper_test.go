@@ -15,6 +15,7 @@ import (
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/action"
 	"github.com/writ-run/writ/sandbox/subprocess"
+	"github.com/writ-run/writ/store"
 	"github.com/writ-run/writ/tool"
 )
 
@@ -171,4 +172,12 @@ func args(n int) map[string]any { return map[string]any{"n": n} }
 
 func text(format string, a ...any) writ.Result {
 	return writ.Result{Content: fmt.Sprintf(format, a...)}
+}
+
+// pending is the requests that wait, the newest first.
+func (f *fixture) pending() []store.Invocation {
+	f.t.Helper()
+	all, err := f.Store().InvocationsBefore(context.Background(), store.InvocationsOf{State: "pending", Now: f.ledger.Now()}, 0, 100)
+	f.must(err)
+	return all
 }

@@ -23,6 +23,7 @@ type Tool struct {
 	Category    action.Category // empty: other
 	Action      action.Type     // empty: the category's
 	Class       writ.Class      // the zero value is ClassWrite, which asks a person each time
+	Dangerous   bool            // it takes somebody else than whom the agent acts for to agree
 	Policy      policy.Policy
 	Constraints tool.Constraints
 	Parameters  json.RawMessage // JSON Schema of an object; empty: no arguments
@@ -36,7 +37,7 @@ func (t Tool) make() (*tool.Tool, error) {
 		return nil, fmt.Errorf("tool %s has nothing to run", t.Name)
 	}
 	d := tool.Definition{
-		Name: t.Name, Title: t.Name, Description: t.Description, Category: t.Category, Action: t.Action, Class: t.Class,
+		Name: t.Name, Title: t.Name, Description: t.Description, Category: t.Category, Action: t.Action, Class: t.Class, Dangerous: t.Dangerous,
 		Policy: t.Policy, Constraints: t.Constraints, Schema: t.Parameters, Runs: tool.InProcess, Runner: tool.Runner{Kind: tool.Library},
 	}
 	if d.Category == "" {

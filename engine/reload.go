@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/approval"
 	"github.com/writ-run/writ/config"
 	"github.com/writ-run/writ/ledger"
 	"github.com/writ-run/writ/store"
@@ -58,7 +59,8 @@ func (e *Engine) reload(ctx context.Context) (before, next *rules, err error) {
 		if cfg.Digest == old.Digest {
 			return entry, nil
 		}
-		return entry, tx.VoidApprovals("*")
+		entry.Also, err = approval.EndAsked(tx, "*", "", "", "reloaded", e.ledger.Now())
+		return entry, err
 	})
 	if err != nil {
 		return nil, nil, err

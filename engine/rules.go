@@ -34,6 +34,8 @@ type rules struct {
 	files       map[string]string           // and where each was read
 	accepted    map[string]store.Definition // what people accepted, by name
 	held        map[string]string           // why a tool is suspended, by name
+	registered  map[string]store.Registered // how tools count, by name
+	waivers     map[string]store.Waiver     // live ones of the definitions there are, by name
 }
 
 // at is the rules in force.
@@ -57,16 +59,21 @@ func (e *Engine) refresh(ctx context.Context) error {
 	return e.change(ctx, e.at().cfg, e.at().loaded)
 }
 
-// assemble works out the rules from a configuration, definitions, and the store.
+// assemble works out the rules from a configuration, definitions, and the store, whose
+// registry of tools it brings in step with them.
 func (e *Engine) assemble(ctx context.Context, cfg *config.Config, loaded []*define.Loaded) (*rules, error) {
 	r := &rules{
 		cfg: cfg, loaded: loaded, agents: map[string]*access.Agent{}, delegations: map[string]store.Delegation{},
 		defined: map[string]*tool.Tool{}, files: map[string]string{}, accepted: map[string]store.Definition{}, held: map[string]string{},
+		registered: map[string]store.Registered{}, waivers: map[string]store.Waiver{},
 	}
 	if err := e.addTools(ctx, r); err != nil {
 		return nil, err
 	}
 	if err := e.addAgents(ctx, r); err != nil {
+		return nil, err
+	}
+	if err := e.enroll(ctx, r); err != nil {
 		return nil, err
 	}
 	r.decider = decide.New(r.input())
@@ -145,7 +152,7 @@ func (e *Engine) addAgents(ctx context.Context, r *rules) error {
 func (r *rules) input() decide.Input {
 	cfg, f := r.cfg, r.cfg.File
 	in := decide.Input{
-		Types: cfg.Types, Presets: cfg.Presets, Tools: r.catalog.All(), Rules: map[string]decide.Rule{}, Held: r.held,
+		Types: cfg.Types, Presets: cfg.Presets, Tools: r.catalog.All(), Rules: map[string]decide.Rule{}, Held: r.held, Registered: r.standings(),
 		Commands: access.Set[[]string]{V: findPrograms(config.Programs(f.ToolAccess.RestrictedCommands), f.Sandboxing.Subprocess.ExtraSafePathPrefixes), At: cfg.At("tool_access.restricted_commands")},
 		Hide:     hidden(cfg), Digest: cfg.Digest,
 		Backends: decide.Backends{Default: string(f.Sandboxing.DefaultBackend), ByCategory: map[action.Category]string{}},
@@ -162,12 +169,17 @@ func (r *rules) input() decide.Input {
 	}
 	for name, t := range f.Tools {
 		key := "tools." + name
-		in.Rules[name] = decide.Rule{
+		rule := decide.Rule{
 			RequiresApproval: access.Set[bool]{V: t.RequiresApproval, At: cfg.At(key + ".requires_approval")},
 			Disabled:         access.Set[bool]{V: t.Disabled, At: cfg.At(key + ".disabled")},
 			Forbidden:        access.Set[bool]{V: t.Forbidden, At: cfg.At(key + ".forbidden")},
 			Quotas:           cfg.Limits[name].Quotas, OnlyAfter: cfg.Limits[name].OnlyAfter,
+			Dangerous: access.Set[bool]{V: t.Dangerous, At: cfg.At(key + ".dangerous")}, Quorum: t.Quorum,
 		}
+		if t.EgressClass != "" {
+			rule.Class = &access.Set[writ.Class]{V: t.EgressClass.Least(), At: cfg.At(key + ".egress_class")}
+		}
+		in.Rules[name] = rule
 	}
 	return in
 }

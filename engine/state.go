@@ -9,7 +9,6 @@ import (
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/approval"
-	"github.com/writ-run/writ/config"
 	"github.com/writ-run/writ/ledger"
 	"github.com/writ-run/writ/person"
 	"github.com/writ-run/writ/store"
@@ -74,74 +73,6 @@ func (e *Engine) Authenticate(token string) (Caller, error) {
 	}
 	return Caller{Agent: t.Agent, Token: t.ID, Session: r.delegations[t.Agent].Session}, nil
 }
-
-// Credentials are what a person proves themselves with.
-type Credentials struct {
-	Name       string `json:"name"`
-	Passphrase string `json:"passphrase"`
-}
-
-// may says which roles may decide what.
-var may = map[string][]string{
-	"approve": {"approver", "admin"},
-	"operate": {"operator", "admin"},
-	"rate":    {"approver", "operator", "admin"},
-}
-
-// person authenticates somebody for an act, and returns their name. Failures are
-// written down: guessing leaves traces.
-func (e *Engine) person(ctx context.Context, cred Credentials, act string) (string, error) {
-	all, err := e.store.People(ctx)
-	if err != nil {
-		return "", err
-	}
-	if len(all) == 0 {
-		return "", writ.Fail(writ.Unauthenticated, "nobody can decide yet; 'writ init' makes the first person", nil)
-	}
-	if cred.Name == "" && len(all) == 1 {
-		cred.Name = all[0].Name
-	}
-	var found store.Person
-	for _, p := range all {
-		if p.Name == cred.Name {
-			found = p
-		}
-	}
-	if err := e.people.Check(cred.Name, found.Passphrase, cred.Passphrase); err != nil {
-		data := []wire.Field{wire.Str("act", act), wire.Bool("known", found.Name != "")}
-		if err := e.ledger.Append(ctx, ledger.Entry{Kind: "person.refused", Person: found.Name, Data: data}); err != nil {
-			return "", err
-		}
-		return "", err
-	}
-	for _, role := range may[act] {
-		if found.Role == role {
-			return found.Name, nil
-		}
-	}
-	return "", writ.Fail(writ.Denied, fmt.Sprintf("%s is a %s, and this takes one of: %v", found.Name, found.Role, may[act]), nil)
-}
-
-// AddFirstPerson makes the first person, an admin. Later ones are made by people.
-func (e *Engine) AddFirstPerson(ctx context.Context, cred Credentials) error {
-	if !config.ValidName(cred.Name) {
-		return writ.Fail(writ.Invalid, "a person's name has letters, digits, _ . and -, at most 64", nil)
-	}
-	hash, err := person.Hash(cred.Passphrase)
-	if err != nil {
-		return err
-	}
-	return e.ledger.Write(ctx, func(tx *store.Tx) (ledger.Entry, error) {
-		ok, err := tx.AddFirstPerson(store.Person{Name: cred.Name, Role: "admin", Passphrase: hash, Created: e.ledger.Now()})
-		if err == nil && !ok {
-			err = writ.Fail(writ.Conflict, "the first person is there already", nil)
-		}
-		return ledger.Entry{Kind: "person.added", Person: cred.Name, Data: []wire.Field{wire.Str("role", "admin"), wire.Bool("first", true)}}, err
-	})
-}
-
-// People lists who can decide: names and roles.
-func (e *Engine) People(ctx context.Context) ([]store.Person, error) { return e.store.People(ctx) }
 
 // NewToken makes a bearer token for an agent. It takes a person: whoever holds a
 // token acts as that agent.
@@ -213,7 +144,7 @@ func (e *Engine) Decide(ctx context.Context, a approval.Answer, cred Credentials
 	if err != nil {
 		return err
 	}
-	a.Person = by
+	a.Person, a.Factor = by, "passphrase"
 	return e.desk.Decide(ctx, a)
 }
 
@@ -243,17 +174,29 @@ func (e *Engine) Stop(ctx context.Context, agent, reason string) error {
 		if err := tx.AddStop(store.Stop{Agent: agent, At: e.ledger.Now(), Reason: reason}); err != nil {
 			return ledger.Entry{}, err
 		}
+		entry := ledger.Entry{Kind: "stop.set", Agent: agent, Data: []wire.Field{wire.Str("reason", reason)}}
 		for _, name := range e.at().below(agent) {
-			if err := tx.VoidApprovals(name); err != nil {
+			also, err := endAsked(tx, name, e.ledger.Now())
+			if err != nil {
 				return ledger.Entry{}, err
 			}
+			entry.Also = append(entry.Also, also...)
 		}
-		return ledger.Entry{Kind: "stop.set", Agent: agent, Data: []wire.Field{wire.Str("reason", reason)}}, nil
+		return entry, nil
 	})
 	if err == nil {
 		e.desk.Changed()
 	}
 	return err
+}
+
+// endAsked ends what an agent asked for and what it was granted: nothing of it is
+// good afterwards.
+func endAsked(tx *store.Tx, agent, now string) ([]ledger.Entry, error) {
+	if err := tx.RevokeGrants(agent, "", now); err != nil {
+		return nil, err
+	}
+	return approval.EndAsked(tx, agent, "", "", "stopped", now)
 }
 
 // knows reports whether there is anything to stop under a name: an agent, one that

@@ -21,6 +21,7 @@ type stops struct {
 
 // run is one call that runs.
 type run struct {
+	call          string
 	chain         []string // its agent and those above it, as they were when the call arrived
 	token         string
 	session, task string
@@ -146,6 +147,16 @@ func (s *stops) cancel(why error, match func(*run) bool) (wait func()) {
 			<-r.ended
 		}
 	}
+}
+
+// cancelCall ends one call and waits for it; false: it does not run.
+func (s *stops) cancelCall(id string) bool {
+	found := false
+	s.cancel(errCancelled, func(r *run) bool {
+		found = found || r.call == id
+		return r.call == id
+	})()
+	return found
 }
 
 // cancelAll ends what runs and waits for it; used when the engine closes.

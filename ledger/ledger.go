@@ -28,13 +28,14 @@ type Entry struct {
 	Agent  string
 	Person string // who did it, where a person did
 	Data   []wire.Field
+	Also   []Entry // what else the same change did, each an entry of its own
 
 	data string // Data as it is written, once encoded
 }
 
-// encode writes Data out. Callers do it before they queue up, so that it is not
-// done one after the other.
-func (e *Entry) encode() error {
+// Encode writes Data out. Callers do it before they queue up, so that it is not done
+// one after the other.
+func (e *Entry) Encode() error {
 	b, err := wire.AppendObject(make([]byte, 0, 768), e.Data...)
 	e.data = string(b)
 	return err
@@ -65,6 +66,10 @@ type Ledger struct {
 	unseen  []store.Head   // heads in the store that the witness has not got yet
 	witness witness
 	watch   watch // whoever follows the ledger
+
+	clock  sync.Mutex
+	latest time.Time     // the latest that the clock showed
+	ahead  time.Duration // of the machine's clock
 
 	mu     sync.Mutex
 	closed bool        // no more changes are taken
@@ -98,6 +103,11 @@ func Open(ctx context.Context, db *store.DB, o Options) (*Ledger, error) {
 	if l.chain, l.seq, l.last, err = db.Chain(ctx); err != nil {
 		return nil, err
 	}
+	if end, err := db.EntriesBefore(ctx, 0, 1); err != nil {
+		return nil, err
+	} else if len(end) > 0 {
+		l.latest, _ = time.Parse(TimeFormat, end[0].At) // of an entry that is not ours there is no time
+	}
 	notes, err := l.resume(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("open the ledger: %w", err)
@@ -112,8 +122,22 @@ func Open(ctx context.Context, db *store.DB, o Options) (*Ledger, error) {
 	return l, nil
 }
 
-// Now is the ledger's clock as it writes times.
-func (l *Ledger) Now() string { return l.now().UTC().Format(TimeFormat) }
+// Time is the ledger's clock. It never goes back, not over a restart either: what
+// expired once stays so, whatever somebody does to the machine's clock.
+func (l *Ledger) Time() time.Time {
+	l.clock.Lock()
+	defer l.clock.Unlock()
+	now := l.now().Add(l.ahead)
+	if now.Before(l.latest) { // somebody set the clock back: time goes on from where it was
+		l.ahead += l.latest.Sub(now)
+		now = l.latest
+	}
+	l.latest = now
+	return now
+}
+
+// Now is that time as it is written.
+func (l *Ledger) Now() string { return l.Time().UTC().Format(TimeFormat) }
 
 // Write commits one change of the store and the entry that it returns, together.
 // An error from make, other than one of the store itself, must have changed
@@ -125,7 +149,7 @@ func (l *Ledger) Write(ctx context.Context, make func(*store.Tx) (Entry, error))
 
 // Append writes an entry that changes nothing else.
 func (l *Ledger) Append(ctx context.Context, e Entry) error {
-	if err := e.encode(); err != nil {
+	if err := e.Encode(); err != nil {
 		return err
 	}
 	return l.write(ctx, &change{plain: true, make: func(*store.Tx) (Entry, error) { return e, nil }})
@@ -170,15 +194,17 @@ func (l *Ledger) commit(batch []*change) {
 				c.err = err
 				continue
 			}
-			row, err := l.seal(e, seq+1, last)
-			if err != nil {
-				// The change was made already, and must not be kept without its entry.
-				return writ.Fail(writ.Internal, "an entry could not be written down, so nothing of its commit was kept", err)
+			for _, e := range append([]Entry{e}, e.Also...) {
+				row, err := l.seal(e, seq+1, last)
+				if err != nil {
+					// The change was made already, and must not be kept without its entry.
+					return writ.Fail(writ.Internal, "an entry could not be written down, so nothing of its commit was kept", err)
+				}
+				if err := tx.Append(row); err != nil {
+					return err
+				}
+				seq, last = row.Seq, row.Hash
 			}
-			if err := tx.Append(row); err != nil {
-				return err
-			}
-			seq, last = row.Seq, row.Hash
 		}
 		return nil
 	})
@@ -215,7 +241,7 @@ func (l *Ledger) seal(e Entry, seq int64, prev writ.Digest) (store.Entry, error)
 	at := l.Now()
 	e.Kind, e.Call, e.Agent = valid(e.Kind), valid(e.Call), valid(e.Agent)
 	if e.data == "" {
-		if err := e.encode(); err != nil {
+		if err := e.Encode(); err != nil {
 			return store.Entry{}, err
 		}
 	}

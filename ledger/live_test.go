@@ -316,7 +316,7 @@ func TestSecretsStayOut(t *testing.T) {
 		{Kind: writ.EventRefused, Call: call, Decision: decision, Err: writ.Fail(writ.Denied, "denied: "+canary, errors.New(canary))},
 		{Kind: writ.EventFinished, Call: call, Decision: decision, Result: writ.Result{Content: canary, Metadata: map[string]any{"stderr": canary, "exit_code": 1}}, Err: errors.New(canary)},
 	} {
-		if err := l.Record(t.Context(), ev); err != nil {
+		if err := l.Append(t.Context(), EntryOf(ev)); err != nil {
 			t.Fatal(err)
 		}
 	}

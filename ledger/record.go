@@ -1,59 +1,23 @@
 package ledger
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
 	"github.com/writ-run/writ"
-	"github.com/writ-run/writ/store"
 	"github.com/writ-run/writ/wire"
 )
 
-// Record implements writ.Recorder. A start that rests on an approval uses it up,
-// and one that constraints bound takes its place within them, in the same
-// transaction: if that is lost, nothing is recorded and nothing runs (I9).
-func (l *Ledger) Record(ctx context.Context, ev writ.Event) error {
-	keep := ev.Decision.Reserve.Keep
-	switch {
-	case ev.Kind == writ.EventStarted && (ev.Approval != "" || keep):
-		return l.Write(ctx, func(tx *store.Tx) (Entry, error) { return entryOf(ev), l.reserve(tx, &ev) })
-	case ev.Kind == writ.EventFinished && keep && ev.Err == nil && !ev.Result.IsError:
-		return l.Write(ctx, func(tx *store.Tx) (Entry, error) { return entryOf(ev), tx.SucceedUse(ev.Call.ID) })
-	}
-	return l.Append(ctx, entryOf(ev))
-}
-
-// reserve checks everything before it changes anything: a change that refuses must
-// have changed nothing.
-func (l *Ledger) reserve(tx *store.Tx, ev *writ.Event) error {
-	now := l.now()
-	if ev.Decision.Reserve.Keep {
-		if err := Room(tx, ev.Call, ev.Decision.Reserve, now); err != nil {
-			return err
-		}
-	}
-	if ev.Approval != "" {
-		ok, err := tx.UseApproval(ev.Approval, ev.Decision.Subject.String(), now.UTC().Format(TimeFormat))
-		if err != nil {
-			return err
-		}
-		if !ok {
-			return writ.Fail(writ.Conflict, "the approval was used, ended or expired meanwhile", nil)
-		}
-	}
-	if !ev.Decision.Reserve.Keep {
-		return nil
-	}
-	return tx.AddUse(useOf(ev.Call, now))
-}
-
-func entryOf(ev writ.Event) Entry {
+// EntryOf is the entry that says what became of a call.
+func EntryOf(ev writ.Event) Entry {
 	c, d := &ev.Call, &ev.Decision
 	e := Entry{Kind: string(ev.Kind), Call: c.ID, Agent: c.Agent}
 	e.Data = append(make([]wire.Field, 0, 16), wire.Str("tool", c.Tool))
-	if ev.Approval != "" {
-		e.Data = append(e.Data, wire.Str("approval", ev.Approval))
+	switch a := ev.Approval; {
+	case a.Grant != "":
+		e.Data = append(e.Data, wire.Str("grant", a.Grant))
+	case a.ID != "":
+		e.Data = append(e.Data, wire.Str("approval", a.ID))
 	}
 	if ev.Kind == writ.EventFinished {
 		e.Data = append(e.Data, outcome(ev)...)

@@ -17,7 +17,7 @@ type Counter interface {
 // Room is nil when a call has a place within everything that bounds it, and
 // otherwise the denial that says what is used up and when to come again.
 func Room(c Counter, call writ.Call, r writ.Reserve, now time.Time) error {
-	use := useOf(call, now)
+	use := UseOf(call, now)
 	for _, tool := range r.After {
 		ok, err := c.Succeeded(use.Task, tool)
 		if err != nil {
@@ -39,7 +39,8 @@ func Room(c Counter, call writ.Call, r writ.Reserve, now time.Time) error {
 	return nil
 }
 
-func useOf(c writ.Call, now time.Time) store.Use {
+// UseOf is a call as it is counted.
+func UseOf(c writ.Call, now time.Time) store.Use {
 	return store.Use{Call: c.ID, Agent: c.Root(), Tool: c.Tool, Session: c.Session, Task: c.Task, At: now.UTC().Format(TimeFormat)}
 }
 

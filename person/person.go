@@ -12,7 +12,6 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
-	"time"
 	"unicode/utf8"
 
 	"golang.org/x/crypto/argon2"
@@ -28,6 +27,10 @@ const (
 	saltBytes    = 16
 	keyBytes     = 32
 )
+
+// Roles are what somebody can be, from the one that decides nothing to the one that
+// decides everything.
+var Roles = []string{"viewer", "approver", "operator", "admin"}
 
 // MinPassphrase is the least number of characters.
 const MinPassphrase = 8
@@ -104,67 +107,6 @@ func matches(stored, passphrase string) bool {
 	}
 	same := subtle.ConstantTimeCompare(h.key, derive(passphrase, h.salt, h.time, h.memory, h.threads)) == 1
 	return same && ok
-}
-
-// Checker checks passphrases and slows guessing down. Safe for concurrent use.
-type Checker struct {
-	now func() time.Time
-
-	// mu is held through a check, so that guesses made at once count one by one.
-	// They could not be checked at once anyway: see hashing.
-	mu      sync.Mutex
-	known   map[string]tries // of people there are
-	unknown map[string]tries // of names that nobody has
-}
-
-type tries struct {
-	failed int
-	until  time.Time // no attempt counts before
-}
-
-// NewChecker uses the clock now; nil means time.Now.
-func NewChecker(now func() time.Time) *Checker {
-	if now == nil {
-		now = time.Now
-	}
-	return &Checker{now: now, known: map[string]tries{}, unknown: map[string]tries{}}
-}
-
-// freeTries is how many wrong passphrases cost no waiting.
-const freeTries = 5
-
-// maxUnknown bounds how many names that nobody has are remembered. They are only
-// so that such a name is answered like any other.
-const maxUnknown = 1000
-
-// Check returns nil when passphrase is name's. stored is "" for somebody who does
-// not exist, which takes as long and says the same.
-func (c *Checker) Check(name, stored, passphrase string) error {
-	if len(passphrase) > maxPassphrase || len(name) > maxName {
-		return writ.Fail(writ.Unauthenticated, "wrong name or passphrase", nil)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	of := c.known
-	if stored == "" {
-		of = c.unknown
-	}
-	t := of[name]
-	if wait := t.until.Sub(c.now()); wait > 0 {
-		return writ.Fail(writ.Unauthenticated, fmt.Sprintf("too many wrong passphrases; try again in %s", max(time.Second, wait.Round(time.Second))), nil)
-	}
-	if matches(stored, passphrase) {
-		delete(of, name)
-		return nil
-	}
-	if t.failed++; t.failed >= freeTries {
-		t.until = c.now().Add(time.Second << min(t.failed-freeTries, 9))
-	}
-	if len(c.unknown) >= maxUnknown {
-		clear(c.unknown) // never of people: flooding with names must not free a guesser
-	}
-	of[name] = t
-	return writ.Fail(writ.Unauthenticated, "wrong name or passphrase", nil)
 }
 
 // tokenPrefix makes a leaked token easy to recognise.

@@ -64,6 +64,16 @@ func (db *DB) Chain(ctx context.Context) (chain string, seq int64, last writ.Dig
 	return chain, seq, last, nil
 }
 
+// FirstOf is the number of the first entry about a call; 1 where there is none.
+func (db *DB) FirstOf(ctx context.Context, call string) (int64, error) {
+	var seq int64
+	err := db.pool.QueryRowContext(ctx, `SELECT coalesce(min(seq), 1) FROM ledger WHERE call = $1 AND call <> ''`, call).Scan(&seq)
+	if err != nil {
+		return 0, db.unavailable(err)
+	}
+	return seq, nil
+}
+
 const entryColumns = `SELECT chain, seq, kind, call, agent, at, body, hash FROM ledger`
 
 func scanEntry(rows *sql.Rows) (Entry, error) {

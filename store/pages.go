@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"math"
+	"strings"
 )
 
 // EntriesBefore lists at most n entries, the newest first, that come before a
@@ -14,20 +15,42 @@ func (db *DB) EntriesBefore(ctx context.Context, seq int64, n int) ([]Entry, err
 	return query(ctx, db, scanEntry, entryColumns+` WHERE seq < $1 ORDER BY seq DESC LIMIT $2`, seq, n)
 }
 
-// ApprovalsOf chooses approvals to list.
-type ApprovalsOf struct {
+// InvocationsOf chooses invocations to list.
+type InvocationsOf struct {
 	Agent string // empty: everybody's
-	State string // empty: any
+	State string // one of States, or empty: any
 	Now   string // what is open and should have ended by now counts as expired
 }
 
-// ApprovalsBefore lists at most n approvals, the newest first, that come after one
-// (of that time and id) in this order. What they sealed is left out.
-func (db *DB) ApprovalsBefore(ctx context.Context, of ApprovalsOf, requested, id string, n int) ([]Approval, error) {
-	return query(ctx, db, scanApproval, `SELECT id, digest, subject, agent, tool, state, requested_at, expires_at, decided_at, decided_by, reason, NULL FROM (
-		SELECT id, digest, subject, agent, tool, requested_at, expires_at, decided_at, decided_by, reason,
-			CASE WHEN state IN ('pending', 'approved') AND expires_at <= $1 THEN 'expired' ELSE state END AS state FROM approvals) t
-		WHERE ($2 = '' OR agent = $3) AND ($4 = '' OR state = $5) AND ($6 = '' OR requested_at < $7 OR requested_at = $8 AND id < $9)
-		ORDER BY requested_at DESC, id DESC LIMIT $10`,
-		of.Now, of.Agent, of.Agent, of.State, of.State, requested, requested, requested, id, n)
+// States are the words by which invocations are chosen, each with what it stands for.
+// Besides every status there are the states of a request: asked (any that a person
+// was asked about), approved (nobody has taken it up), used and void.
+var States = map[string]string{
+	"pending":   `status = 'pending' AND expires_at > $now`,
+	"running":   `status = 'running'`,
+	"completed": `status = 'completed'`,
+	"failed":    `status = 'failed'`,
+	"rejected":  `status = 'rejected'`,
+	"expired":   `(status = 'expired' OR status = 'pending' AND expires_at <= $now OR status = 'running' AND worker = '' AND expires_at <= $now OR status = 'cancelled' AND outcome = 'expired')`,
+	"cancelled": `status = 'cancelled'`,
+	"unknown":   `status = 'unknown'`,
+	"denied":    `status = 'denied'`,
+	"asked":     `asked <> ''`,
+	"approved":  `status = 'running' AND fence = 0 AND expires_at > $now`,
+	"used":      `asked <> '' AND fence > 0`,
+	"void":      `asked <> '' AND status = 'cancelled' AND fence = 0 AND outcome <> 'expired'`,
+}
+
+// InvocationsBefore lists at most n invocations, the newest first, that came before
+// one (its place; zero: from the end). What they show is left out.
+func (db *DB) InvocationsBefore(ctx context.Context, of InvocationsOf, before int64, n int) ([]Invocation, error) {
+	if before == 0 {
+		before = math.MaxInt64
+	}
+	where := ""
+	if of.State != "" {
+		where = " AND " + strings.ReplaceAll(States[of.State], "$now", "$4")
+	}
+	return query(ctx, db, scanInvocation, listedColumns+` WHERE n < $1 AND ($2 = '' OR agent = $3)`+where+` AND $4 <> '' ORDER BY n DESC LIMIT $5`,
+		before, of.Agent, of.Agent, of.Now, n)
 }

@@ -29,6 +29,46 @@ func (tx *Tx) AddFirstPerson(p Person) (bool, error) {
 		p.Name, p.Role, p.Passphrase, p.Created)
 }
 
+// AddPerson adds somebody; it reports false when there is one of that name.
+func (tx *Tx) AddPerson(p Person) (bool, error) {
+	return tx.changed(`INSERT INTO people (name, role, passphrase, created_at) SELECT $1, $2, $3, $4 WHERE NOT EXISTS (SELECT 1 FROM people WHERE name = $1)`,
+		p.Name, p.Role, p.Passphrase, p.Created)
+}
+
+// SetRole gives somebody another role; it reports false, having changed nothing,
+// when there is nobody of that name, they have it already, or nobody else is an
+// admin and they would cease to be.
+func (tx *Tx) SetRole(name, role string) (bool, error) {
+	return tx.changed(`UPDATE people SET role = $1 WHERE name = $2 AND role <> $1
+		AND (role <> 'admin' OR EXISTS (SELECT 1 FROM people WHERE role = 'admin' AND name <> $2))`, role, name)
+}
+
+// SetPassphrase replaces somebody's hash; it reports false when there is nobody of
+// that name.
+func (tx *Tx) SetPassphrase(name, hash string) (bool, error) {
+	return tx.changed(`UPDATE people SET passphrase = $1 WHERE name = $2`, hash, name)
+}
+
+// Person finds somebody as they are in this transaction.
+func (tx *Tx) Person(name string) (p Person, found bool, err error) {
+	err = tx.db.writer.QueryRowContext(tx.ctx, `SELECT name, role, passphrase, created_at FROM people WHERE name = $1`, name).
+		Scan(&p.Name, &p.Role, &p.Passphrase, &p.Created)
+	if err == sql.ErrNoRows {
+		return Person{}, false, nil
+	}
+	if err != nil {
+		return Person{}, false, tx.db.unavailable(err)
+	}
+	return p, true, nil
+}
+
+// AboutPeople lists the entries about people since a time, the oldest first. It
+// reads no further back than that, however long the ledger is.
+func (db *DB) AboutPeople(ctx context.Context, since string) ([]Entry, error) {
+	return query(ctx, db, scanEntry, entryColumns+` WHERE seq > coalesce((SELECT seq FROM ledger WHERE at < $1 ORDER BY seq DESC LIMIT 1), 0)
+		AND substr(kind, 1, 7) = 'person.' ORDER BY seq`, since)
+}
+
 // Token is a bearer token of an agent. Only its hash is kept.
 type Token struct {
 	ID      string

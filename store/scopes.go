@@ -173,7 +173,7 @@ func (c Counts) Succeeded(task, tool string) (bool, error) {
 
 // ask is one of the prepared questions, inside the transaction.
 func (tx *Tx) ask(ctx context.Context, query string, args ...any) *sql.Row {
-	return tx.db.counted[query].QueryRowContext(ctx, args...)
+	return tx.db.hot[query].QueryRowContext(ctx, args...)
 }
 
 // asker asks for one row: a transaction, or the store as it is.

@@ -23,7 +23,7 @@ type DB struct {
 	entry   *sql.Stmt // these three run for every call, so they are prepared
 	begin   *sql.Stmt
 	commit  *sql.Stmt
-	counted map[string]*sql.Stmt // and these for every counted one, by their text
+	hot     map[string]*sql.Stmt // and these for most, by their text
 	explain func(error) error
 	release func() error
 }
@@ -40,14 +40,14 @@ func New(ctx context.Context, pool *sql.DB, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := &DB{pool: pool, writer: conn, explain: o.Explain, release: o.Release, counted: map[string]*sql.Stmt{}}
+	db := &DB{pool: pool, writer: conn, explain: o.Explain, release: o.Release, hot: map[string]*sql.Stmt{}}
 	for text, stmt := range map[string]**sql.Stmt{insertEntry: &db.entry, "BEGIN IMMEDIATE": &db.begin, "COMMIT": &db.commit} {
 		if *stmt, err = conn.PrepareContext(ctx, text); err != nil {
 			return nil, errors.Join(err, conn.Close())
 		}
 	}
-	for _, text := range []string{insertUse, succeedUse, fullSession, fullTask, fullAgent, succeededIn} {
-		if db.counted[text], err = conn.PrepareContext(ctx, text); err != nil {
+	for _, text := range []string{insertInvocation, finishInvocation, insertUse, succeedUse, fullSession, fullTask, fullAgent, succeededIn} {
+		if db.hot[text], err = conn.PrepareContext(ctx, text); err != nil {
 			return nil, errors.Join(err, conn.Close())
 		}
 	}
@@ -57,7 +57,7 @@ func New(ctx context.Context, pool *sql.DB, o Options) (*DB, error) {
 // Close ends the store; nobody may be using it any more.
 func (db *DB) Close() error {
 	var errs []error
-	for _, stmt := range db.counted {
+	for _, stmt := range db.hot {
 		errs = append(errs, stmt.Close())
 	}
 	return errors.Join(errors.Join(errs...), db.entry.Close(), db.begin.Close(), db.commit.Close(), db.writer.Close(), db.pool.Close(), db.release())
@@ -115,7 +115,7 @@ func (db *DB) unavailable(err error) error {
 // changed runs a statement that must change exactly one row; it reports false,
 // having changed nothing, when the row was not as the statement demands.
 func (tx *Tx) changed(query string, args ...any) (bool, error) {
-	res, err := tx.db.writer.ExecContext(tx.ctx, query, args...)
+	res, err := tx.run(query, args...)
 	if err != nil {
 		return false, tx.db.unavailable(err)
 	}
@@ -126,16 +126,18 @@ func (tx *Tx) changed(query string, args ...any) (bool, error) {
 	return n == 1, nil
 }
 
-func (tx *Tx) exec(query string, args ...any) (err error) {
-	if stmt := tx.db.counted[query]; stmt != nil {
-		_, err = stmt.ExecContext(tx.ctx, args...)
-	} else {
-		_, err = tx.db.writer.ExecContext(tx.ctx, query, args...)
-	}
-	if err != nil {
+func (tx *Tx) exec(query string, args ...any) error {
+	if _, err := tx.run(query, args...); err != nil {
 		return tx.db.unavailable(err)
 	}
 	return nil
+}
+
+func (tx *Tx) run(query string, args ...any) (sql.Result, error) {
+	if stmt := tx.db.hot[query]; stmt != nil {
+		return stmt.ExecContext(tx.ctx, args...)
+	}
+	return tx.db.writer.ExecContext(tx.ctx, query, args...)
 }
 
 // query runs a read on the pool and scans each row.
@@ -144,6 +146,11 @@ func query[T any](ctx context.Context, db *DB, scan func(*sql.Rows) (T, error), 
 	if err != nil {
 		return nil, db.unavailable(err)
 	}
+	return collect(db, rows, scan)
+}
+
+// collect scans each row and closes them.
+func collect[T any](db *DB, rows *sql.Rows, scan func(*sql.Rows) (T, error)) ([]T, error) {
 	defer rows.Close()
 	out := []T{}
 	for rows.Next() {

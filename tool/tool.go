@@ -30,6 +30,7 @@ type Definition struct {
 	Action      action.Type     `json:"action_type"`
 	ActionBy    *ActionBy       `json:"action_by,omitempty"` // nil: every call is of type Action
 	Class       writ.Class      `json:"egress_class"`
+	Dangerous   bool            `json:"dangerous,omitempty"`
 	Tier        string          `json:"cost_tier"` // cheap, medium, expensive
 	Policy      policy.Policy   `json:"policy"`
 	Constraints Constraints     `json:"constraints"`
@@ -60,7 +61,7 @@ type Docs struct {
 	Outputs    string `json:"outputs,omitempty"`
 }
 
-// Hints are what MCP clients are told about a tool. They decide nothing here.
+// Hints are what MCP clients are told about a tool. Here they only raise: see Declared.
 type Hints struct {
 	ReadOnly    *bool `json:"read_only,omitempty"`
 	Destructive *bool `json:"destructive,omitempty"`
@@ -178,6 +179,22 @@ func (d *Definition) validate() error {
 	}
 	return d.Policy.Validate()
 }
+
+// Declared is what the definition alone says of its class, and whether it is
+// dangerous: the highest of the class it names and what its annotations say. Those
+// lower nothing, whatever they promise; one that is not there says nothing.
+func (d *Definition) Declared() (class writ.Class, dangerous bool) {
+	class, destroys := d.Class, says(d.Hints.Destructive, true)
+	if says(d.Hints.OpenWorld, true) {
+		class = min(class, writ.ClassReadOnly)
+		if destroys || says(d.Hints.ReadOnly, false) {
+			class = writ.ClassWrite
+		}
+	}
+	return class, d.Dangerous || destroys
+}
+
+func says(hint *bool, v bool) bool { return hint != nil && *hint == v }
 
 // ActionOf is the action type of a call with these arguments, and of nothing but them.
 func (t *Tool) ActionOf(args map[string]any) action.Type {

@@ -47,6 +47,9 @@ func showDiff(d client.ToolDiff) {
 		showValue("-", c.Key, c.Was)
 		showValue("+", c.Key, c.Is)
 	}
+	if d.Stays != "" {
+		fmt.Println(oneLine(d.Stays))
+	}
 	fmt.Printf("digest %s\n", d.Digest)
 }
 

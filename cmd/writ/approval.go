@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
@@ -18,7 +16,8 @@ import (
 
 func (a *app) approvalCommand() *cobra.Command {
 	return noun("approval", "See and answer what waits for a person",
-		a.approvalList(), a.approvalShow(), a.approvalDecide(true), a.approvalDecide(false))
+		a.approvalList(), a.approvalShow(), a.approvalDecide(true), a.approvalDecide(false), a.approvalEdit(),
+		a.approvalGrant(), a.approvalGrants(), a.approvalRevoke(), a.approvalWatch())
 }
 
 func (a *app) approvalList() *cobra.Command {
@@ -52,12 +51,12 @@ func (a *app) approvalList() *cobra.Command {
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "ID\tSTATE\tAGENT\tTOOL\tASKED\tEXPIRES\tARGUMENTS")
 			for _, r := range rs {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.State, r.Agent, r.Tool, ago(r.Requested), until(r.Expires), oneLine(r.Preview))
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.State, r.Agent, r.Tool, ago(r.Requested), until(r.Expires), r.Preview)
 			}
 			return w.Flush()
 		},
 	}
-	c.Flags().StringVar(&state, "state", "pending", "pending, approved, rejected, expired, void, used or all")
+	c.Flags().StringVar(&state, "state", "pending", "pending, approved, used, rejected, expired, void or all")
 	a.flagValues(c, "state", stateNames)
 	return c
 }
@@ -100,37 +99,9 @@ func (a *app) approvalShow() *cobra.Command {
 			if a.json {
 				return a.print(r)
 			}
-			showRequest(r)
-			return nil
+			return a.showRequest(cmd.Context(), r)
 		},
 	}
-}
-
-// showRequest prints everything that the digest binds. Nothing is cut.
-func showRequest(r client.Approval) {
-	fmt.Printf("request   %s (%s)\nagent     %s\ntool      %s\nasked     %s, expires %s\n", r.ID, r.State, oneLine(r.Agent), oneLine(r.Tool), ago(r.Requested), until(r.Expires))
-	if r.By != "" {
-		fmt.Printf("decided   by %s %s %s\n", r.By, ago(r.Decided), oneLine(r.Reason))
-	}
-	if s := r.Shown; s != nil {
-		fmt.Printf("action    %s, risk %s, class %s\ndirectory %s\n\narguments (%d bytes)\n", s.Action, s.Risk, s.Class, oneLine(s.Dir), len(s.Args))
-		var pretty bytes.Buffer
-		if json.Indent(&pretty, s.Args, "  ", "  ") != nil {
-			pretty.Write(s.Args)
-		}
-		fmt.Printf("  %s\n", visible(pretty.String()))
-		for _, n := range s.Resolved {
-			fmt.Printf("  %s is %s\n", oneLine(n.Argument), oneLine(n.Is))
-		}
-		fmt.Println("\nwhy it asks")
-		showReasons(s.Reasons)
-		fmt.Println("\nwhat it can reach")
-		showReach(s.Confine)
-		fmt.Println()
-	} else {
-		fmt.Println("(arguments are kept only while a request is open)")
-	}
-	fmt.Printf("digest    %s\n", r.Digest)
 }
 
 func (a *app) approvalDecide(approve bool) *cobra.Command {
@@ -150,7 +121,7 @@ approver or admin, typed on the terminal.`,
 			if err != nil {
 				return err
 			}
-			return a.decide(cmd.Context(), daemon, args[0], digest, approve, reason, &src)
+			return a.decide(cmd.Context(), daemon, args[0], client.DecisionRequest{Digest: digest, Approve: approve, Reason: reason}, &src)
 		},
 	}
 	c.ValidArgsFunction = a.offer(pendingIDs)
@@ -167,32 +138,51 @@ func personFlags(c *cobra.Command, src *passphraseSource) {
 	c.Flags().BoolVar(&src.stdin, "passphrase-stdin", false, "read the passphrase from standard input, for password managers")
 }
 
+// showRequest prints a request whole, page by page where the terminal is too small.
+func (a *app) showRequest(ctx context.Context, r client.Approval) error {
+	var text strings.Builder
+	if err := writeRequest(&text, r); err != nil {
+		return err
+	}
+	return readThrough(ctx, text.String())
+}
+
 // decide shows the request and sends back the digest of what was shown.
-func (a *app) decide(ctx context.Context, daemon *client.Client, id, digest string, approve bool, reason string, src *passphraseSource) error {
+func (a *app) decide(ctx context.Context, daemon *client.Client, id string, req client.DecisionRequest, src *passphraseSource) error {
 	r, err := daemon.Approval(ctx, id)
 	if err != nil {
 		return err
 	}
 	if !a.json {
-		showRequest(r)
+		if err := a.showRequest(ctx, r); err != nil {
+			return err
+		}
 	}
-	if digest == "" {
-		digest = r.Digest
+	if req.Digest == "" {
+		req.Digest = r.Digest
 	}
-	by, err := src.credentials(ctx)
-	if err != nil {
+	return a.answer(ctx, daemon, id, req, src)
+}
+
+// answer sends a decision with a person's passphrase, and says what came of it.
+func (a *app) answer(ctx context.Context, daemon *client.Client, id string, req client.DecisionRequest, src *passphraseSource) (err error) {
+	if req.By, err = src.credentials(ctx); err != nil {
 		return err
 	}
-	r, err = daemon.Decide(ctx, id, client.DecisionRequest{Digest: digest, Approve: approve, Reason: reason, By: by})
+	r, err := daemon.Decide(ctx, id, req)
 	if err != nil {
 		return err
 	}
 	if a.json {
 		return a.print(r)
 	}
-	fmt.Printf("%s %s by %s\n", r.ID, r.State, r.By)
-	if approve {
-		fmt.Println("the call runs now if its caller waits, else when the agent makes the same call again")
+	switch {
+	case r.State == "pending":
+		fmt.Printf("%s has %d of %d answers it takes\n", r.ID, len(r.Votes), r.Quorum)
+	case req.Approve:
+		fmt.Printf("%s approved by %s; it runs now, once\n", r.ID, r.By)
+	default:
+		fmt.Printf("%s %s by %s\n", r.ID, r.State, r.By)
 	}
 	return nil
 }

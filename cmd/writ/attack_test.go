@@ -75,7 +75,12 @@ func TestNewlinesDoNotForge(t *testing.T) {
 			t.Errorf("a forged line:\n%s", show)
 		}
 	}
-	if strings.Count(show, "what it can reach") != 3 { // the heading, and twice inside other lines
+	for line := range strings.Lines(show) { // the heading alone begins a line
+		if strings.Contains(line, "what it can reach") && line != "what it can reach\n" && !strings.HasPrefix(line, "    │ ") && !strings.Contains(line, "<U+000A>") {
+			t.Errorf("a forged line %q", line)
+		}
+	}
+	if strings.Count(show, "what it can reach") != 4 { // the heading, and thrice inside other lines
 		t.Errorf("%s", show)
 	}
 }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,17 +19,21 @@ import (
 )
 
 func (a *app) callCommand() *cobra.Command {
-	var argsFlag, tokenFile, session, task string
+	var argsFlag, tokenFile, session, task, key string
 	var noWait bool
 	c := &cobra.Command{
 		Use:   "call TOOL [KEY=TEXT | KEY:=JSON]...",
 		Short: "Call a tool as an agent",
 		Long: `Call a tool as the agent whose token is in $WRIT_TOKEN. Where a person has to
 agree, the call waits; Ctrl-C leaves the request pending, and making the same
-call again takes it up. The daemon is started when it is down.`,
+call again takes it up. The daemon is started when it is down, also when it goes
+away meanwhile: the call is then asked about again under its key, and what ran is
+not run twice. Where nobody can know whether it ran, that is said (exit code 1),
+and 'writ invocation resolve' settles it.`,
 		Example: `  writ call read_file path=README.md start_line:=1 end_line:=5
   writ call shell_command --args '{"command":"ls | wc -l"}'
-  writ call write_file --args - < call.json`,
+  writ call write_file --args - < call.json
+  writ call write_file --key release-7 path=notes.txt content=done`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usagef("expected a tool's name; 'writ tool list' shows them")
@@ -48,7 +54,7 @@ call again takes it up. The daemon is started when it is down.`,
 				return err
 			}
 			daemon.Token = token
-			return a.call(cmd.Context(), daemon, client.CallRequest{Tool: words[0], Args: args, Session: session, Task: task}, noWait)
+			return a.call(cmd.Context(), daemon, client.CallRequest{Tool: words[0], Args: args, Session: session, Task: task, Key: cmp.Or(key, ownKey())}, noWait)
 		},
 	}
 	c.ValidArgsFunction = a.offer(toolNames)
@@ -56,6 +62,7 @@ call again takes it up. The daemon is started when it is down.`,
 	c.Flags().StringVar(&tokenFile, "token-file", "", "file that holds the agent's token (default $WRIT_TOKEN)")
 	c.Flags().StringVar(&session, "session", os.Getenv("WRIT_SESSION"), "the session this call belongs to (default $WRIT_SESSION, else the token's session of the day)")
 	c.Flags().StringVar(&task, "task", os.Getenv("WRIT_TASK"), "the task, by id or name; a name opens one (default $WRIT_TASK, else the session)")
+	c.Flags().StringVar(&key, "key", "", "idempotency key: calls of the agent with the same key are one, which runs at most once; within a day it gives the same answer (default: a new one)")
 	c.Flags().BoolVar(&noWait, "no-wait", false, "do not wait for a person")
 	return c
 }
@@ -116,51 +123,81 @@ func agentToken(file string) (string, error) {
 	return "", errors.New("there is no agent token; 'writ agent token NAME' makes one, then: export WRIT_TOKEN=writ_…")
 }
 
+// ownKey is a key that no other call has.
+func ownKey() string { return "cli_" + strings.ToLower(rand.Text()) }
+
 // patience is how long one request to the daemon waits; then it is made again.
 const patience = 60 * time.Second
 
+// call makes a call until there is an answer. It is the same call each time, by its
+// key, so a connection that is lost costs nothing: what ran is not run again.
 func (a *app) call(ctx context.Context, daemon *client.Client, req client.CallRequest, noWait bool) error {
-	wait, id := time.Duration(0), ""
+	w := waiter{app: a, token: daemon.Token, began: time.Now()}
+	defer w.quiet()
+	wait := time.Duration(0)
 	for {
 		reply, err := daemon.Call(ctx, req, wait)
 		var p *client.Problem
-		pending := errors.As(err, &p) && p.Kind == writ.Pending
+		refused := errors.As(err, &p)
 		switch {
-		case pending && noWait:
+		case err == nil:
+			w.quiet()
+			return a.showReply(reply)
+		case refused && p.Kind == writ.Pending && noWait:
 			if a.json {
 				return errors.Join(a.print(p), exitCode(exitPending))
 			}
 			return a.leftPending(p.Approval)
-		case pending:
-			if id != p.Approval {
-				fmt.Fprintf(os.Stderr, "waiting for a person: writ approval show %s\n", p.Approval)
+		case refused && p.Kind == writ.Pending:
+			w.waits(ctx, daemon, p.Approval)
+			wait = patience
+		case ctx.Err() != nil && w.id != "":
+			w.quiet()
+			return a.interrupted(ctx, daemon, w.id)
+		case ctx.Err() == nil && !refused:
+			if daemon, err = w.comeBack(ctx, err, req.Key); err != nil {
+				return err
 			}
-			wait, id = patience, p.Approval
-		case ctx.Err() != nil && id != "":
-			return a.leftPending(id)
-		case err != nil && p == nil && id != "":
-			return fmt.Errorf("the daemon ended while request %s waited; it is still pending, make the same call again", id)
-		case err != nil:
-			if a.json && p != nil {
+			wait = 0 // it says at once what it waits for
+		case refused && w.lost > 0 && cutOffRead(ctx, daemon, p):
+			req.Key = ownKey() // its key has that end now
+		default:
+			w.quiet()
+			if a.json && refused {
 				return errors.Join(a.print(p), exitCode(codeOf(err)))
 			}
 			return brokenOff(ctx, err)
-		default:
-			return a.showReply(reply)
 		}
 	}
+}
+
+// cutOffRead reports whether a call has no outcome because the daemon was cut off in
+// the middle of it, and can be made again because it changes nothing.
+func cutOffRead(ctx context.Context, daemon *client.Client, p *client.Problem) bool {
+	if p.Kind != writ.Cancelled {
+		return false
+	}
+	i, err := daemon.Invocation(ctx, p.CallID, 0)
+	return err == nil && i.Status == "failed" && i.Outcome == "interrupted"
 }
 
 // brokenOff says what became of a call whose answer did not come.
 func brokenOff(ctx context.Context, err error) error {
 	var p *client.Problem
-	switch {
-	case errors.As(err, &p):
-		return err
-	case ctx.Err() != nil:
+	if !errors.As(err, &p) && ctx.Err() != nil {
 		return errors.New("interrupted; the call was cancelled, and what it ran is ended: 'writ ledger tail' shows how far it came")
 	}
-	return fmt.Errorf("the daemon went away during the call (%w); 'writ ledger tail' shows how far it came", err)
+	return err
+}
+
+// interrupted says what is left of a call that somebody does not wait for any more.
+func (a *app) interrupted(ctx context.Context, daemon *client.Client, id string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
+	defer cancel()
+	if r, err := daemon.Approval(ctx, id); err == nil && r.State == "used" {
+		return fmt.Errorf("interrupted; %s was approved and had begun: 'writ invocation show %s' says what became of it", id, id)
+	}
+	return a.leftPending(id)
 }
 
 func (a *app) leftPending(id string) error {

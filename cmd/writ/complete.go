@@ -7,6 +7,7 @@ import (
 
 	"github.com/writ-run/writ/client"
 	"github.com/writ-run/writ/config"
+	"github.com/writ-run/writ/person"
 )
 
 // completion offers values of the first argument or of a flag, from a daemon that
@@ -54,7 +55,64 @@ func pendingIDs(ctx context.Context, c *client.Client) []string {
 	return out
 }
 
+func grantIDs(ctx context.Context, c *client.Client) []string {
+	var out []string
+	gs, _ := c.Grants().All(ctx)
+	for _, g := range gs {
+		if g.State == "live" {
+			out = append(out, g.ID+"\t"+g.Agent+" "+g.Tool)
+		}
+	}
+	return out
+}
+
+// openInvocations offers what waits or runs; unknownInvocations what nobody knows.
+func openInvocations(ctx context.Context, c *client.Client) []string {
+	return append(invocationIDs(ctx, c, "pending"), invocationIDs(ctx, c, "running")...)
+}
+
+func unknownInvocations(ctx context.Context, c *client.Client) []string {
+	return invocationIDs(ctx, c, "unknown")
+}
+
+func invocationIDs(ctx context.Context, c *client.Client, state string) []string {
+	var out []string
+	page, _ := c.Invocations(state).Page(ctx, 50, "")
+	for _, i := range page.Data {
+		out = append(out, i.ID+"\t"+i.Agent+" "+i.Tool)
+	}
+	return out
+}
+
+func personNames(ctx context.Context, c *client.Client) []string {
+	var out []string
+	people, _ := c.People().All(ctx)
+	for _, p := range people {
+		out = append(out, p.Name+"\t"+p.Role)
+	}
+	return out
+}
+
+// offerRole offers values of a first argument, where there are any, and roles for
+// the second.
+func (a *app) offerRole(first completion) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		switch {
+		case len(args) == 1:
+			return person.Roles, cobra.ShellCompDirectiveNoFileComp
+		case first != nil:
+			return a.offer(first)(cmd, args, word)
+		}
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
 func stateNames(context.Context, *client.Client) []string { return states }
+
+// flagWords offers the same words for a flag, whatever runs.
+func (a *app) flagWords(c *cobra.Command, flag string, words []string) {
+	a.flagValues(c, flag, func(context.Context, *client.Client) []string { return words })
+}
 
 // flagValues offers values of a flag, whatever the arguments are.
 func (a *app) flagValues(c *cobra.Command, flag string, what completion) {

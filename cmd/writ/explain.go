@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"text/tabwriter"
@@ -75,14 +76,14 @@ func (a *app) showExplanation(x client.Explanation) error {
 		return a.print(x)
 	}
 	fmt.Printf("%s   (action %s, risk %s, class %s)\n\n", strings.ToUpper(x.Effect), x.Action, x.Risk, x.Class)
-	showReasons(x.Reasons)
+	showReasons(os.Stdout, x.Reasons)
 	fmt.Println()
-	showReach(x.Confine)
+	showReach(os.Stdout, x.Confine)
 	return nil
 }
 
-func showReasons(reasons []writ.Reason) {
-	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+func showReasons(out io.Writer, reasons []writ.Reason) {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, r := range reasons {
 		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", r.Effect, r.Source, oneLine(r.Text), r.Where)
 	}
@@ -90,7 +91,7 @@ func showReasons(reasons []writ.Reason) {
 }
 
 // showReach prints a confinement in full.
-func showReach(c writ.Confinement) {
+func showReach(out io.Writer, c writ.Confinement) {
 	list := func(items []string) string {
 		if len(items) == 0 {
 			return "nothing"
@@ -98,9 +99,9 @@ func showReach(c writ.Confinement) {
 		return oneLine(strings.Join(items, ", "))
 	}
 	if c.Exec.Mode != writ.ExecNone {
-		fmt.Println("  can use      the system's programs as far as listed, its libraries, a few files of /etc, a /tmp of its own")
+		fmt.Fprintln(out, "  can use      the system's programs as far as listed, its libraries, a few files of /etc, a /tmp of its own")
 	}
-	fmt.Printf("  can read     %s\n  can write    %s\n  never        %s\n", list(c.Read), list(c.Write), list(c.Hide))
+	fmt.Fprintf(out, "  can read     %s\n  can write    %s\n  never        %s\n", list(c.Read), list(c.Write), list(c.Hide))
 	hosts := "no network"
 	if c.Network.Mode != writ.NetworkNone {
 		hosts = list(c.Network.Hosts)
@@ -109,8 +110,8 @@ func showReach(c writ.Confinement) {
 	if c.Exec.Mode == writ.ExecListed {
 		programs = fmt.Sprintf("%d listed files", len(c.Exec.Files))
 	}
-	fmt.Printf("  can reach    %s\n  can execute  %s\n  isolation    %s\n", hosts, programs, c.Isolation)
+	fmt.Fprintf(out, "  can reach    %s\n  can execute  %s\n  isolation    %s\n", hosts, programs, c.Isolation)
 	if c.Limits.Wall > 0 {
-		fmt.Printf("  time limit   %s\n", c.Limits.Wall)
+		fmt.Fprintf(out, "  time limit   %s\n", c.Limits.Wall)
 	}
 }

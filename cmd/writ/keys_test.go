@@ -43,6 +43,72 @@ func TestKeysThatBiteInTheDaemon(t *testing.T) {
 			t.Errorf("approved after its time: %+v", o)
 		}
 	})
+	t.Run("approvals.timeout", func(t *testing.T) {
+		w, answer := asked(t, "expiry: 1s, timeout: wait")
+		time.Sleep(1100 * time.Millisecond)
+		if o := answer("alice", w.pending()); o.code != 0 {
+			t.Errorf("it does not wait: %+v", o)
+		}
+	})
+	t.Run("approvals.tiers", func(t *testing.T) {
+		for risk, late := range map[string]bool{"high": true, "low": false} { // delete_file is of risk high
+			w, answer := asked(t, fmt.Sprintf("timeout: tiered, tiers: {%s: {after: 1s, then: deny}}", risk))
+			id := w.pending()
+			time.Sleep(1100 * time.Millisecond)
+			if o := answer("alice", id); (o.code != 0) != late {
+				t.Errorf("tier %s: %+v", risk, o)
+			}
+		}
+	})
+	t.Run("approvals.escalation", func(t *testing.T) {
+		for role, taken := range map[string]bool{"admin": false, "approver": true} {
+			w, answer := asked(t, fmt.Sprintf("timeout: escalate, escalation: [{role: %s, after: 1h}]", role))
+			if o := answer("bob", w.pending()); (o.code == 0) != taken { // bob is an approver
+				t.Errorf("put to %s: %+v", role, o)
+			}
+		}
+	})
+	t.Run("approvals.four_eyes", func(t *testing.T) {
+		for value, taken := range map[string]bool{"always": false, "dangerous": true} {
+			w, answer := asked(t, "four_eyes: "+value)
+			id := w.pending()
+			if o := answer("alice", id); (o.code == 0) != taken { // whom the agent acts for
+				t.Errorf("%s: %+v", value, o)
+			}
+			if o := answer("bob", id); (o.code == 0) == taken {
+				t.Errorf("%s, somebody else: %+v", value, o)
+			}
+		}
+	})
+	t.Run("approvals.quorum and tools.NAME.quorum", func(t *testing.T) {
+		for _, more := range []string{"approvals: {quorum: 2}\n", "tools: {delete_file: {quorum: 2}}\n"} {
+			w, answer := askedWith(t, more)
+			id := w.pending()
+			for i, name := range []string{"alice", "alice", "bob"} {
+				if o := answer(name, id); (o.code != 0) != (i == 1) {
+					t.Errorf("%s, answer %d: %+v", more, i, o)
+				}
+				if waits := strings.Contains(w.must("", "approval", "list"), id); waits != (i < 2) {
+					t.Errorf("%s, after answer %d it waits: %v", more, i, waits)
+				}
+			}
+		}
+	})
+	t.Run("approvals.max_pending and approvals.rate", func(t *testing.T) {
+		for key, freed := range map[string]bool{"max_pending: 1": true, "rate: 1/1h": false} {
+			w, answer := asked(t, key)
+			again := func() bool { return w.call("delete_file", map[string]any{"path": "y"}).code == exitPending }
+			if again() {
+				t.Errorf("%s: another is asked about", key)
+			}
+			if o := answer("alice", w.pending()); o.code != 0 {
+				t.Errorf("%s: %+v", key, o)
+			}
+			if again() != freed {
+				t.Errorf("%s: asked about after the first was answered: %v", key, !freed)
+			}
+		}
+	})
 	t.Run("sandboxing.subprocess.timeout_seconds and kill_grace_seconds", func(t *testing.T) {
 		w := newWorld(t, standard, "sandboxing: {subprocess: {timeout_seconds: 1, kill_grace_seconds: 1}}\n").init()
 		began := time.Now()
@@ -95,6 +161,26 @@ func TestKeysThatBiteInTheDaemon(t *testing.T) {
 			t.Errorf("%+v", o)
 		}
 	})
+}
+
+// asked is a world with keys of approvals, where alice is an admin, bob an approver and
+// one request waits; answer approves.
+func asked(t *testing.T, approvals string) (w *world, answer func(name, id string) outcome) {
+	t.Helper()
+	return askedWith(t, "approvals: {"+approvals+"}\n")
+}
+
+func askedWith(t *testing.T, more string) (w *world, answer func(name, id string) outcome) {
+	t.Helper()
+	w = newWorld(t, standard, more).init()
+	w.add("bob", "approver")
+	for _, name := range []string{"x", "y"} {
+		w.write(filepath.Join(w.ws, name), "x")
+	}
+	if o := w.call("delete_file", map[string]any{"path": "x"}); o.code != exitPending {
+		t.Fatalf("%s: %+v", more, o)
+	}
+	return w, func(name, id string) outcome { return w.by(name, nil, "approval", "approve", id) }
 }
 
 func (w *world) edit(old, new string) {

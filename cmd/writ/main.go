@@ -78,7 +78,7 @@ func codeOf(err error) int {
 		kind = p.Kind
 	}
 	switch kind {
-	case writ.Denied, writ.Rejected, writ.Expired, writ.Stopped:
+	case writ.Denied, writ.Rejected, writ.Expired, writ.Stopped, writ.Cancelled:
 		return exitDenied
 	case writ.Pending:
 		return exitPending
@@ -122,8 +122,8 @@ Exit codes: 0 ok, 1 error, 2 usage, 3 denied, 4 needs approval.`,
 	root.PersistentFlags().StringVar(&a.configFlag, "config", "", "configuration file (default $WRIT_CONFIG, else writ/writ.yaml in your configuration directory)")
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(a.initCommand(), a.serveCommand(), a.callCommand(), a.explainCommand(), a.approvalCommand(), a.agentCommand(),
-		a.toolCommand(), a.sessionCommand(), a.taskCommand(), a.batchCommand(), a.ledgerCommand(), a.configCommand(), a.doctorCommand(), a.stopCommand())
+	root.AddCommand(a.initCommand(), a.serveCommand(), a.callCommand(), a.explainCommand(), a.approvalCommand(), a.invocationCommand(), a.agentCommand(),
+		a.toolCommand(), a.sessionCommand(), a.taskCommand(), a.batchCommand(), a.ledgerCommand(), a.configCommand(), a.doctorCommand(), a.stopCommand(), a.personCommand())
 	return root
 }
 

@@ -11,44 +11,20 @@ import (
 	"os/exec"
 	"os/user"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/term"
 
 	"github.com/writ-run/writ/client"
+	"github.com/writ-run/writ/display"
 	"github.com/writ-run/writ/person"
 )
 
-// visible makes control, bidirectional and invisible characters readable, so that
-// text from an agent cannot move the cursor, reorder itself or hide.
-func visible(s string) string {
-	if strings.IndexFunc(s, invisible) < 0 {
-		return s
-	}
-	var b strings.Builder
-	for _, r := range s {
-		if invisible(r) {
-			fmt.Fprintf(&b, "<U+%04X>", r)
-		} else {
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
-}
-
-func invisible(r rune) bool {
-	if r == '\n' || r == '\t' {
-		return false
-	}
-	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Variation_Selector, unicode.Co, unicode.Cs) ||
-		r == '\u115F' || r == '\u1160' || r == '\u3164' || r == '\uFFA0' || r == '\u034F' || r >= 0xE0000
-}
+// visible makes text of an agent safe to print; see package display.
+func visible(s string) string { return display.Visible(s) }
 
 // oneLine is visible for a cell of a table.
-func oneLine(s string) string {
-	return visible(strings.NewReplacer("\n", "\\n", "\t", "\\t").Replace(s))
-}
+func oneLine(s string) string { return display.Line(s) }
 
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 

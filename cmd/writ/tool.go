@@ -14,7 +14,7 @@ import (
 )
 
 func (a *app) toolCommand() *cobra.Command {
-	return noun("tool", "The tools there are", a.toolList(), a.toolShow(), a.toolDiff(), a.toolAccept())
+	return noun("tool", "The tools there are", a.toolList(), a.toolShow(), a.toolDiff(), a.toolAccept(), a.toolWaive(), a.toolWaivers())
 }
 
 // viewClient sees all tools, or with $WRIT_TOKEN those the agent may use.
@@ -44,9 +44,9 @@ func (a *app) toolList() *cobra.Command {
 				return a.print(tools)
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-			fmt.Fprintln(w, "NAME\tCATEGORY\tACTION\tRISK\tSTATE\tWHAT")
+			fmt.Fprintln(w, "NAME\tCATEGORY\tACTION\tRISK\tCLASS\tSTATE\tWHAT")
 			for _, t := range tools {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", t.Name, t.Category, t.Action, t.Policy.Risk, cmp.Or(t.State, "-"), oneLine(cmp.Or(t.Title, t.Description)))
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", t.Name, t.Category, t.Action, t.Policy.Risk, classText(t), cmp.Or(t.State, "-"), oneLine(cmp.Or(t.Title, t.Description)))
 			}
 			return w.Flush()
 		},
@@ -78,7 +78,9 @@ func (a *app) toolShow() *cobra.Command {
 }
 
 func showTool(t client.Tool) {
-	fmt.Printf("%s: %s\n\n%s\n\n  category  %s\n  action    %s\n  risk      %s\n  digest    %s\n\nparameters\n", t.Name, t.Title, t.Description, t.Category, t.Action, t.Policy.Risk, t.Digest)
+	fmt.Printf("%s: %s\n\n%s\n\n  category  %s\n  action    %s\n  risk      %s\n  class     %s\n  digest    %s\n", t.Name, t.Title, t.Description, t.Category, t.Action, t.Policy.Risk, classText(t), t.Digest)
+	showStanding(t)
+	fmt.Print("\nparameters\n")
 	var pretty bytes.Buffer
 	if json.Indent(&pretty, t.Schema, "  ", "  ") != nil {
 		pretty.Write(t.Schema)

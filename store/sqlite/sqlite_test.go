@@ -37,8 +37,6 @@ func writer(t *testing.T, db *store.DB) func(func(*store.Tx) error) error {
 	}
 }
 
-const replaceApproval = ` INTO approvals (id, digest, subject, agent, tool, state, requested_at, expires_at, decided_at, decided_by, reason, sealed) `
-
 func TestConformance(t *testing.T) {
 	storetest.Run(t, storetest.Engine{Open: sqlite.Open, Raw: raw, Writer: writer, Attacks: []storetest.Attack{
 		// REPLACE removes the row in its way without firing DELETE triggers, unless
@@ -52,20 +50,9 @@ func TestConformance(t *testing.T) {
 		{Name: "a blob for a body", SQL: `INSERT INTO ledger SELECT chain, 4, kind, call, agent, at, CAST(body AS BLOB), hash FROM ledger WHERE seq = 3`},
 		{Name: "replace a head", SQL: `REPLACE INTO ledger_heads SELECT chain, seq, 'x', signature FROM ledger_heads`},
 		{Name: "replace the chain", SQL: `REPLACE INTO ledger_chain SELECT chain FROM ledger_chain; REPLACE INTO ledger_chain (rowid, chain) VALUES (1, 'other')`},
-		{Name: "replace a pending request", SQL: `REPLACE` + replaceApproval + `SELECT id, 'digest-new', 'subject-new', agent, tool, 'pending', requested_at, expires_at, '', '', '', x'01' FROM approvals WHERE id = 'pending'`},
-		{Name: "make a used approval pending again", SQL: `REPLACE` + replaceApproval + `SELECT id, digest, subject, agent, tool, 'pending', requested_at, expires_at, '', '', '', x'01' FROM approvals WHERE id = 'used'`},
-		{Name: "push an open request out by its subject", SQL: `REPLACE` + replaceApproval + `SELECT 'new', digest, subject, agent, tool, 'pending', requested_at, expires_at, '', '', '', x'01' FROM approvals WHERE id = 'approved'`},
-		{Name: "replace by the row's number", SQL: `REPLACE INTO approvals (rowid, id, digest, subject, agent, tool, state, requested_at, expires_at, decided_at, decided_by, reason, sealed)
-			SELECT rowid, 'new', 'd', 's', agent, tool, 'pending', requested_at, expires_at, '', '', '', x'01' FROM approvals WHERE id = 'used'`},
-		{Name: "move a request onto another", SQL: `UPDATE OR REPLACE approvals SET rowid = (SELECT rowid FROM approvals WHERE id = 'used') WHERE id = 'approved'`},
-		{Name: "move a request in the same step", SQL: `UPDATE OR REPLACE approvals SET rowid = (SELECT rowid FROM approvals WHERE id = 'used'), state = 'void', sealed = NULL WHERE id = 'pending'`},
 		{Name: "replace a revoked token", SQL: `REPLACE INTO tokens SELECT id, agent, hash, created_at, '' FROM tokens WHERE id = 'revoked'`},
 		{Name: "push a token out by its hash", SQL: `REPLACE INTO tokens SELECT 'new', agent, hash, created_at, '' FROM tokens WHERE id = 'revoked'`},
 		{Name: "push a token out by its row", SQL: `REPLACE INTO tokens (rowid, id, agent, hash, created_at, revoked_at) SELECT rowid, 'new', agent, zeroblob(32), created_at, '' FROM tokens WHERE id = 'revoked'`},
-		{Name: "ignore the checks and approve in nobody's name", SQL: `PRAGMA ignore_check_constraints = 1; UPDATE approvals SET state = 'approved', decided_at = '2026-01-02' WHERE id = 'pending'`},
-		{Name: "ignore the checks and invent a state", SQL: `PRAGMA ignore_check_constraints = 1; UPDATE approvals SET state = 'granted' WHERE id = 'pending'`},
-		{Name: "ignore the checks and insert an approved one", SQL: `PRAGMA ignore_check_constraints = 1; INSERT` + replaceApproval + `SELECT 'new', 'd', 's', agent, tool, 'approved', requested_at, expires_at, '', '', '', x'01' FROM approvals WHERE id = 'used'`},
-		{Name: "ignore the checks and approve late", SQL: `PRAGMA ignore_check_constraints = 1; UPDATE approvals SET state = 'approved', decided_by = 'alice', decided_at = '2027' WHERE id = 'pending'`},
 		{Name: "replace a session", SQL: `REPLACE INTO sessions SELECT id, token, agent, name, opened_at, '', '' FROM sessions WHERE id = 'ended'`},
 		{Name: "rate a task beyond the scale", SQL: `PRAGMA ignore_check_constraints = 1; UPDATE tasks SET rating = 11, rated_by = 'alice' WHERE id = 'task-open'`},
 		{Name: "replace a counted call", SQL: `REPLACE INTO uses SELECT call, agent, 'other', session, task, at, 1, 1, 1, 0 FROM uses WHERE call = 'succeeded'`},

@@ -1,9 +1,7 @@
 package storetest
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"testing"
 )
 
@@ -32,35 +30,6 @@ var attacks = []Attack{
 	{"forget the chain", `DELETE FROM ledger_chain`},
 	{"add a chain", `INSERT INTO ledger_chain VALUES ('other')`},
 
-	{"delete a request", `DELETE FROM approvals WHERE id = 'pending'`},
-	{"delete a used approval", `DELETE FROM approvals WHERE id = 'used'`},
-	{"delete all requests", `DELETE FROM approvals`},
-	{"insert an approved one", insertApproval(`'approved'`, `'2026-01-02'`, `'mallory'`)},
-	{"insert a used one", insertApproval(`'used'`, `'2026-01-02'`, `'mallory'`)},
-	{"insert a rejected one", insertApproval(`'rejected'`, `'2026-01-02'`, `'mallory'`)},
-	{"insert a pending one with its answer in it", insertApproval(`'pending'`, `'2026-01-02'`, `'alice'`)},
-	{"insert a pending one with a date of answer", insertApproval(`'pending'`, `'2026-01-02'`, `''`)},
-	{"insert in no state", insertApproval(`'granted'`, `''`, `''`)},
-	{"upsert into approved", strings.Replace(insertApproval(`'pending'`, `''`, `''`), "'new'", "'pending'", 1) + ` ON CONFLICT (id) DO UPDATE SET digest = excluded.digest`},
-	{"a second open request of a subject", strings.Replace(insertApproval(`'pending'`, `''`, `''`), "'subject-new'", "'subject-pending'", 1)},
-	{"reuse of an id", strings.Replace(insertApproval(`'pending'`, `''`, `''`), "'new'", "'used'", 1)},
-	{"approve without a name", answer("pending", "approved", ``, `2026-01-02`)},
-	{"approve without a time", answer("pending", "approved", `alice`, ``)},
-	{"approve after its time", answer("pending", "approved", `alice`, over)},
-	{"reject without a name", answer("pending", "rejected", ``, `2026-01-02`)},
-	{"approve and keep nothing to show", `UPDATE approvals SET state = 'approved', decided_by = 'alice', decided_at = '2026-01-02', sealed = NULL WHERE id = 'pending'`},
-	{"approve another call than was shown", `UPDATE approvals SET state = 'approved', decided_by = 'alice', decided_at = '2026-01-02', sealed = x'00' WHERE id = 'pending'`},
-	{"change what an open request shows", `UPDATE approvals SET sealed = x'00' WHERE id = 'pending'`},
-	{"change what an approved request shows", `UPDATE approvals SET sealed = x'00' WHERE id = 'approved'`},
-	{"use and keep the arguments", `UPDATE approvals SET state = 'used' WHERE id = 'approved'`},
-	{"use and put arguments back", `UPDATE approvals SET sealed = x'00' WHERE id = 'used'`},
-	{"use and change who approved", `UPDATE approvals SET state = 'used', sealed = NULL, decided_by = 'bob' WHERE id = 'approved'`},
-	{"use and forget who approved", `UPDATE approvals SET state = 'used', sealed = NULL, decided_by = '' WHERE id = 'approved'`},
-	{"use and change when", `UPDATE approvals SET state = 'used', sealed = NULL, decided_at = '2026-01-01' WHERE id = 'approved'`},
-	{"use and change why", `UPDATE approvals SET state = 'used', sealed = NULL, reason = 'forged' WHERE id = 'approved'`},
-	{"expire in somebody's name", `UPDATE approvals SET state = 'expired', sealed = NULL, decided_by = 'alice', decided_at = '2026-01-02' WHERE id = 'pending'`},
-	{"change the reason of an ended one", `UPDATE approvals SET reason = 'forged' WHERE id = 'rejected'`},
-
 	{"bring a token back", `UPDATE tokens SET revoked_at = '' WHERE id = 'revoked'`},
 	{"change a revocation's time", `UPDATE tokens SET revoked_at = '2027' WHERE id = 'revoked'`},
 	{"give a token to another agent", `UPDATE tokens SET agent = 'admin' WHERE id = 'good'`},
@@ -69,27 +38,10 @@ var attacks = []Attack{
 	{"insert half a token", `INSERT INTO tokens SELECT 'half', agent, substr(hash, 1, 16), created_at, '' FROM tokens WHERE id = 'good'`},
 }
 
-func insertApproval(state, at, by string) string {
-	return `INSERT INTO approvals (id, digest, subject, agent, tool, state, requested_at, expires_at, decided_at, decided_by, reason, sealed)
-		VALUES ('new', 'digest-new', 'subject-new', 'coder', 'tool', ` + state + `, '` + early + `', '` + late + `', ` + at + `, ` + by + `, '', x'01')`
-}
-
-func answer(id, state, by, at string) string {
-	sealed := "NULL"
-	if state == "approved" {
-		sealed = "sealed"
-	}
-	return fmt.Sprintf(`UPDATE approvals SET state = '%s', decided_by = '%s', decided_at = '%s', sealed = %s WHERE id = '%s'`, state, by, at, sealed, id)
-}
-
 // controls are what the guards let through, over the same connection.
 var controls = []Attack{
 	{"append", `INSERT INTO ledger SELECT chain, 4, kind, call, agent, at, body, hash FROM ledger WHERE seq = 3`},
 	{"sign", `INSERT INTO ledger_heads SELECT chain, 3, body, signature FROM ledger_heads WHERE seq = 2`},
-	{"ask", insertApproval(`'pending'`, `''`, `''`)},
-	{"approve", answer("pending", "approved", "alice", "2026-01-02")},
-	{"reject", answer("pending", "rejected", "alice", "2026-01-02")},
-	{"use", `UPDATE approvals SET state = 'used', sealed = NULL WHERE id = 'approved'`},
 	{"revoke", `UPDATE tokens SET revoked_at = '2026-01-02' WHERE id = 'good'`},
 	{"add a token", `INSERT INTO tokens SELECT 'new', agent, zeroblob(32), created_at, '' FROM tokens WHERE id = 'good'`},
 }
@@ -98,14 +50,7 @@ func (e Engine) testGuards(t *testing.T) {
 	dir := t.TempDir()
 	scene(t, e.open(t, dir))
 	raw := e.Raw(t, dir)
-	all := slices.Concat(attacks, scopeAttacks, e.Attacks)
-	for _, column := range []string{"id", "digest", "subject", "agent", "tool", "requested_at", "expires_at"} {
-		all = append(all,
-			Attack{"change " + column, fmt.Sprintf(`UPDATE approvals SET %s = '2026-01-09' WHERE id = 'pending'`, column)},
-			Attack{"approve and change " + column, strings.Replace(answer("pending", "approved", "alice", "2026-01-02"), "SET", "SET "+column+" = '2026-01-09',", 1)},
-			Attack{"use and change " + column, fmt.Sprintf(`UPDATE approvals SET state = 'used', sealed = NULL, %s = '2026-01-09' WHERE id = 'approved'`, column)})
-	}
-	for _, a := range all {
+	for _, a := range slices.Concat(attacks, scopeAttacks, e.Attacks) {
 		e.attack(t, dir, a)
 	}
 	for _, c := range slices.Concat(controls, scopeControls) {
@@ -121,36 +66,6 @@ func (e Engine) testGuards(t *testing.T) {
 		}
 		if err := tx.Rollback(); err != nil {
 			t.Fatal(err)
-		}
-	}
-}
-
-// testSteps tries every pair of states: seven steps are legal.
-func (e Engine) testSteps(t *testing.T) {
-	dir := t.TempDir()
-	scene(t, e.open(t, dir))
-	raw := e.Raw(t, dir)
-	legal := map[string][]string{"pending": {"approved", "rejected", "expired", "void"}, "approved": {"used", "expired", "void"}}
-	for _, from := range states {
-		for _, to := range states {
-			set := "sealed = NULL"
-			if to == "approved" {
-				set = "sealed = sealed"
-			}
-			if from == "pending" && (to == "approved" || to == "rejected" || to == "used") {
-				set += ", decided_by = 'alice', decided_at = '2026-01-02'"
-			}
-			tx, err := raw.BeginTx(t.Context(), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, err = tx.ExecContext(t.Context(), fmt.Sprintf(`UPDATE approvals SET state = '%s', %s WHERE id = '%s'`, to, set, from))
-			if want := slices.Contains(legal[from], to); (err == nil) != want {
-				t.Errorf("%s → %s: legal %v, answer: %v", from, to, want, err)
-			}
-			if err := tx.Rollback(); err != nil {
-				t.Fatal(err)
-			}
 		}
 	}
 }

@@ -3,7 +3,6 @@ package storetest
 import (
 	"context"
 	"fmt"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -11,121 +10,6 @@ import (
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/store"
 )
-
-func (e Engine) testApprovals(t *testing.T) {
-	db := e.open(t, t.TempDir())
-	a := asked("a")
-	add(t, db, a)
-	got, ok, err := db.Approval(t.Context(), "a")
-	if err != nil || !ok || !cmp.Equal(got, a) {
-		t.Errorf("found %v, %v:\n%s", ok, err, cmp.Diff(a, got))
-	}
-	if _, ok, err := db.Approval(t.Context(), "b"); ok || err != nil {
-		t.Errorf("a request that is not there: %v, %v", ok, err)
-	}
-	b := asked("b")
-	b.Requested, b.Agent = now, "writer"
-	add(t, db, b)
-	lists := func(state string, want ...string) {
-		t.Helper()
-		as, err := db.Approvals(t.Context(), state)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := []string{}
-		for _, a := range as {
-			got = append(got, a.ID)
-		}
-		if !slices.Equal(got, want) {
-			t.Errorf("in state %q: %v, want %v", state, got, want)
-		}
-	}
-	lists("", "a", "b")
-	lists("pending", "a", "b")
-	opens := func(subject string, want int) {
-		t.Helper()
-		open, err := db.OpenApprovals(t.Context(), subject)
-		if err != nil || len(open) != want {
-			t.Errorf("%d open of %s, want %d: %v", len(open), subject, want, err)
-		}
-	}
-	opens(a.Subject, 1)
-	twin := asked("twin")
-	twin.Subject = a.Subject
-	refused := map[string]func(*store.Tx) (bool, error){
-		"a second open request of one subject": func(tx *store.Tx) (bool, error) { return tx.AddApproval(twin, 100) },
-		"a request over the limit":             func(tx *store.Tx) (bool, error) { return tx.AddApproval(asked("c"), 1) },
-		"an answer to another digest": func(tx *store.Tx) (bool, error) {
-			return tx.DecideApproval("a", "digest-b", "approved", "alice", "", now)
-		},
-		"an answer at the last moment": func(tx *store.Tx) (bool, error) {
-			return tx.DecideApproval("a", a.Digest, "approved", "alice", "", late)
-		},
-		"an answer to nothing": func(tx *store.Tx) (bool, error) {
-			return tx.DecideApproval("x", "digest-x", "approved", "alice", "", now)
-		},
-		"use of one not approved": func(tx *store.Tx) (bool, error) { return tx.UseApproval("a", a.Subject, now) },
-		"expiry before its time":  func(tx *store.Tx) (bool, error) { return tx.ExpireApproval("a", now) },
-	}
-	for name, f := range refused {
-		if try(t, db, f) {
-			t.Errorf("%s was taken", name)
-		}
-	}
-	lists("pending", "a", "b")
-	if !try(t, db, func(tx *store.Tx) (bool, error) {
-		return tx.DecideApproval("a", a.Digest, "approved", "alice", "fine", now)
-	}) {
-		t.Fatal("an answer was not taken")
-	}
-	want := a
-	want.State, want.By, want.Reason, want.Decided = "approved", "alice", "fine", now
-	if got, _, err := db.Approval(t.Context(), "a"); err != nil || !cmp.Equal(got, want) {
-		t.Errorf("%v, approved:\n%s", err, cmp.Diff(want, got))
-	}
-	opens(a.Subject, 1)
-	for name, f := range map[string]func(*store.Tx) (bool, error){
-		"a second answer":         func(tx *store.Tx) (bool, error) { return tx.DecideApproval("a", a.Digest, "rejected", "bob", "", now) },
-		"use for another subject": func(tx *store.Tx) (bool, error) { return tx.UseApproval("a", b.Subject, now) },
-		"use after its time":      func(tx *store.Tx) (bool, error) { return tx.UseApproval("a", a.Subject, late) },
-		"a twin of one approved":  func(tx *store.Tx) (bool, error) { return tx.AddApproval(twin, 100) },
-	} {
-		if try(t, db, f) {
-			t.Errorf("%s was taken", name)
-		}
-	}
-	if !try(t, db, func(tx *store.Tx) (bool, error) { return tx.UseApproval("a", a.Subject, now) }) {
-		t.Fatal("an approval was not used")
-	}
-	if try(t, db, func(tx *store.Tx) (bool, error) { return tx.UseApproval("a", a.Subject, now) }) {
-		t.Error("an approval was used twice")
-	}
-	if got, _, _ := db.Approval(t.Context(), "a"); got.State != "used" || got.Sealed != nil || got.By != "alice" {
-		t.Errorf("used: %+v", got)
-	}
-	opens(a.Subject, 0)
-	twin.Subject = a.Subject
-	add(t, db, twin) // the same question may be asked again
-	change(t, db, func(tx *store.Tx) error { return tx.VoidApprovals("writer") })
-	lists("void", "b")
-	lists("pending", "twin")
-	change(t, db, func(tx *store.Tx) error { return tx.VoidApprovals("*") })
-	lists("pending")
-	lists("void", "twin", "b")
-	// Requests whose time is over do not fill the limit: otherwise an agent that
-	// was never answered could never ask again.
-	for i := range 3 {
-		add(t, db, asked(fmt.Sprint("old", i)))
-	}
-	fresh := asked("fresh")
-	fresh.Requested, fresh.Expires = over, "2026-01-05T00:00:00.000000000Z"
-	if !try(t, db, func(tx *store.Tx) (bool, error) { return tx.AddApproval(fresh, 3) }) {
-		t.Error("requests that have expired keep new ones out")
-	}
-	if try(t, db, func(tx *store.Tx) (bool, error) { return tx.AddApproval(asked("more"), 3) }) {
-		t.Error("the limit does not hold")
-	}
-}
 
 func (e Engine) testPeople(t *testing.T) {
 	db := e.open(t, t.TempDir())
@@ -248,20 +132,22 @@ func must[T any](v T, err error) T {
 
 func (e Engine) testTransactions(t *testing.T) {
 	db := e.open(t, t.TempDir())
+	cast(t, db)
+	a := begun("a")
 	tx, err := db.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ok, err := tx.AddApproval(asked("a"), 1); !ok || err != nil {
+	if ok, err := tx.AddInvocation(&a); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
-	if _, ok, err := db.Approval(t.Context(), "a"); ok || err != nil {
+	if _, ok, err := db.Invocation(t.Context(), "a"); ok || err != nil {
 		t.Errorf("what is not committed shows: %v, %v", ok, err)
 	}
 	if err := tx.Rollback(); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok, err := db.Approval(t.Context(), "a"); ok || err != nil {
+	if _, ok, err := db.Invocation(t.Context(), "a"); ok || err != nil {
 		t.Errorf("what was rolled back shows: %v, %v", ok, err)
 	}
 	// A caller who goes away inside a transaction leaves the connection usable.
@@ -270,14 +156,14 @@ func (e Engine) testTransactions(t *testing.T) {
 		t.Fatal(err)
 	}
 	cancel()
-	if _, err := tx.AddApproval(asked("a"), 1); err == nil {
+	if _, err := tx.AddInvocation(&a); err == nil {
 		t.Error("a cancelled transaction took a change")
 	}
 	if err := tx.Commit(); writ.KindOf(err) != writ.StoreUnavailable {
 		t.Errorf("a cancelled transaction committed: %v", err)
 	}
-	add(t, db, asked("a"))
-	if got := state(t, db, "a"); got != "pending" {
+	add(t, db, a)
+	if got := find(t, db, "a").Status; got != "running" {
 		t.Error(got)
 	}
 }

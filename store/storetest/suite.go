@@ -41,8 +41,18 @@ type Attack struct{ Name, SQL string }
 
 // Run runs the suite.
 func Run(t *testing.T, e Engine) {
-	t.Run("approvals", e.testApprovals)
+	t.Run("invocations", e.testInvocations)
+	t.Run("beginnings", e.testBeginnings)
+	t.Run("steps", e.testSteps)
+	t.Run("columns", e.testColumns)
+	t.Run("answers", e.testAnswers)
+	t.Run("claims", e.testClaims)
+	t.Run("grants", e.testGrants)
+	t.Run("results", e.testResults)
+	t.Run("resolutions", e.testResolutions)
 	t.Run("people", e.testPeople)
+	t.Run("people's guards", e.testPeopleGuards)
+	t.Run("registry", e.testRegistry)
 	t.Run("tokens", e.testTokens)
 	t.Run("stops", e.testStops)
 	t.Run("scopes", e.testScopes)
@@ -50,18 +60,23 @@ func Run(t *testing.T, e Engine) {
 	t.Run("definitions", e.testDefinitions)
 	t.Run("delegations", e.testDelegations)
 	t.Run("pages", e.testPages)
+	t.Run("states", e.testStates)
 	t.Run("ledger", e.testLedger)
 	t.Run("transactions", e.testTransactions)
 	t.Run("guards", e.testGuards)
-	t.Run("steps", e.testSteps)
+	t.Run("guards of invocations", e.testInvocationGuards)
+	t.Run("checks", e.testChecks)
 	t.Run("races", e.testRaces)
 	t.Run("pending limit", e.testLimit)
+	t.Run("one key", e.testOneKey)
+	t.Run("one grant", e.testOneGrant)
 }
 
 // Times that the suite's requests live in.
 const (
 	early = "2026-01-01T00:00:00.000000000Z"
 	now   = "2026-01-02T00:00:00.000000000Z"
+	noon  = "2026-01-02T12:00:00.000000000Z"
 	late  = "2026-01-03T00:00:00.000000000Z"
 	over  = "2026-01-04T00:00:00.000000000Z"
 )
@@ -106,61 +121,12 @@ func try(t *testing.T, db *store.DB, f func(*store.Tx) (bool, error)) bool {
 	return did
 }
 
-// asked is a request whose id, subject and digest follow from its name.
-func asked(name string) store.Approval {
-	return store.Approval{ID: name, Digest: "digest-" + name, Subject: "subject-" + name, Agent: "coder", Tool: "shell_command",
-		State: "pending", Requested: early, Expires: late, Sealed: []byte("sealed " + name)}
-}
-
-func add(t *testing.T, db *store.DB, a store.Approval) {
-	t.Helper()
-	if !try(t, db, func(tx *store.Tx) (bool, error) { return tx.AddApproval(a, 100) }) {
-		t.Fatalf("request %s was not added", a.ID)
-	}
-}
-
-func state(t *testing.T, db *store.DB, id string) string {
-	t.Helper()
-	a, ok, err := db.Approval(t.Context(), id)
-	if err != nil || !ok {
-		t.Fatalf("request %s: found %v, %v", id, ok, err)
-	}
-	return a.State
-}
-
-// states are all that an approval can be in; scene has a request of each name in it.
-var states = []string{"pending", "approved", "rejected", "expired", "void", "used"}
-
-// scene fills a store: a request in each state, named for it; three entries; a
-// head of the second; a good and a revoked token; a person; a stop.
+// scene fills a store: invocations in every state and grants (see life and granting);
+// three entries; a head of the second; a good and a revoked token; a stop.
 func scene(t *testing.T, db *store.DB) {
 	t.Helper()
-	for _, s := range states {
-		a := asked(s)
-		if s == "void" {
-			a.Agent = "gone"
-		}
-		add(t, db, a)
-	}
-	change(t, db, func(tx *store.Tx) error {
-		for _, id := range []string{"approved", "used", "rejected"} {
-			to := "approved"
-			if id == "rejected" {
-				to = "rejected"
-			}
-			if ok, err := tx.DecideApproval(id, "digest-"+id, to, "alice", "because", now); !ok || err != nil {
-				return fmt.Errorf("decide %s: %v, %v", id, ok, err)
-			}
-		}
-		if ok, err := tx.UseApproval("used", "subject-used", now); !ok || err != nil {
-			return fmt.Errorf("use: %v, %v", ok, err)
-		}
-		if ok, err := tx.ExpireApproval("expired", over); !ok || err != nil {
-			return fmt.Errorf("expire: %v, %v", ok, err)
-		}
-		return nil
-	})
-	change(t, db, func(tx *store.Tx) error { return tx.VoidApprovals("gone") })
+	life(t, db)
+	granting(t, db)
 	chain, _, _, err := db.Chain(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -184,11 +150,7 @@ func scene(t *testing.T, db *store.DB) {
 		if _, err := tx.RevokeToken("revoked", now); err != nil {
 			return err
 		}
-		if err := tx.AddStop(store.Stop{Agent: "gone", At: now}); err != nil {
-			return err
-		}
-		_, err := tx.AddFirstPerson(alice)
-		return err
+		return tx.AddStop(store.Stop{Agent: "gone", At: now})
 	})
 	scopes(t, db)
 }
@@ -201,36 +163,59 @@ func token(id string, n byte) store.Token {
 	return store.Token{ID: id, Agent: "coder", Hash: hash, Created: early}
 }
 
+// guarded are the tables whose rows attacks are measured by.
+var guarded = []string{"tool_invocations", "tool_approvals", "grants", "invocation_results", "invocation_resolutions",
+	"ledger", "ledger_heads", "ledger_chain", "tokens", "sessions", "tasks", "uses", "definitions", "delegations"}
+
+// asker is a connection, or many.
+type asker interface {
+	QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error)
+}
+
 // content is every row of the tables that guards protect, as text.
-func content(t *testing.T, raw *sql.DB) string {
+func content(t *testing.T, raw asker) string {
+	t.Helper()
+	return contentOf(t, raw, guarded)
+}
+
+func contentOf(t *testing.T, raw asker, tables []string) string {
 	t.Helper()
 	var out strings.Builder
-	for _, table := range []string{"approvals", "ledger", "ledger_heads", "ledger_chain", "tokens", "sessions", "tasks", "uses", "definitions", "delegations"} {
-		rows, err := raw.QueryContext(t.Context(), "SELECT * FROM "+table+" ORDER BY 1, 2")
+	for _, table := range tables {
+		order := "1, 2"
 		if table == "ledger_chain" {
-			rows, err = raw.QueryContext(t.Context(), "SELECT * FROM "+table+" ORDER BY 1")
+			order = "1"
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		columns, err := rows.Columns()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for rows.Next() {
-			cells := make([]any, len(columns))
-			into := make([]any, len(columns))
-			for i := range cells {
-				into[i] = &cells[i]
-			}
-			if err := rows.Scan(into...); err != nil {
-				t.Fatal(err)
-			}
-			fmt.Fprintf(&out, "%s %q\n", table, cells)
-		}
-		if err := rows.Err(); err != nil {
-			t.Fatal(err)
+		for _, row := range rowsOf(t, raw, "SELECT * FROM "+table+" ORDER BY "+order) {
+			fmt.Fprintf(&out, "%s %q\n", table, row)
 		}
 	}
 	return out.String()
+}
+
+func rowsOf(t *testing.T, raw asker, text string) (out [][]any) {
+	t.Helper()
+	rows, err := raw.QueryContext(t.Context(), text)
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	defer rows.Close()
+	columns, err := rows.Columns()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for rows.Next() {
+		cells, into := make([]any, len(columns)), make([]any, len(columns))
+		for i := range cells {
+			into[i] = &cells[i]
+		}
+		if err := rows.Scan(into...); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, cells)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return out
 }

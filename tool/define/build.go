@@ -29,7 +29,7 @@ func (b *builder) build(wantName string) (tool.Definition, *plan) {
 	b.params = b.parameters()
 	d := tool.Definition{
 		Name: b.source.Name, Title: cmp.Or(b.Title, b.source.Name), Description: strings.TrimSpace(string(b.Description)),
-		Class: b.class(), Tier: string(cmp.Or(b.Tier, "medium")), Policy: b.policy(), Constraints: b.constraints(),
+		Class: b.class(), Dangerous: yes(b.Dangerous), Tier: string(cmp.Or(b.Tier, "medium")), Policy: b.policy(), Constraints: b.constraints(),
 		Schema: b.params.text, Output: b.output(), Untrusted: b.Untrusted, Runs: tool.InBox,
 		Hints:  tool.Hints(b.Hints),
 		Limits: writ.Limits{Wall: time.Duration(b.Limits.Timeout), Memory: int64(b.Limits.Memory), Output: int64(b.Limits.Output)},
@@ -44,6 +44,9 @@ func (b *builder) build(wantName string) (tool.Definition, *plan) {
 	b.shown()
 	if yes(b.Hints.ReadOnly) && yes(b.Hints.Destructive) {
 		b.Reject("annotations", "read_only and destructive exclude each other; leave one out")
+	}
+	if b.Dangerous != nil && !*b.Dangerous && yes(b.Hints.Destructive) {
+		b.Reject("dangerous", "is false and the annotations say destructive, which is dangerous; leave one out")
 	}
 	var p *plan
 	d.Runner, p = b.runner()

@@ -47,7 +47,7 @@ func TestWholeDefinition(t *testing.T) {
 	yes, no := true, false
 	want := tool.Definition{
 		Name: "count_lines", Title: "Count lines", Description: "Count the lines of files.", Category: "file_system", Action: "code:read",
-		Class: writ.ClassNone, Tier: "cheap",
+		Class: writ.ClassNone, Dangerous: true, Tier: "cheap",
 		Policy: policy.Policy{
 			Risk: action.Low, Files: policy.Files{Read: policy.Paths("/srv/data/**", "/etc/hosts"), Write: policy.Globs{Stance: policy.None}},
 			Network: policy.Network{Stance: policy.None}, Env: policy.Env{Stance: policy.None}, Exec: policy.None,

@@ -23,6 +23,7 @@ type source struct {
 	Action      actionSource     `yaml:"action_type"`
 	Class       *egress          `yaml:"egress_class"`
 	Permission  *permission      `yaml:"permission_level"`
+	Dangerous   *bool            `yaml:"dangerous"`
 	Tier        tier             `yaml:"cost_tier"`
 	Policy      policySource     `yaml:"policy"`
 	Constraints constraints      `yaml:"constraints"`

@@ -36,7 +36,7 @@ func Run(ctx context.Context, boxes Starter, w writ.Writ, spec sandbox.Spec) (wr
 		IsError: exit.Code != 0 || exit.Limit != "",
 		Metadata: map[string]any{
 			"driver": driver, "exit_code": exit.Code, "signal": exit.Signal, "limit": exit.Limit,
-			"elapsed_ms": exit.Elapsed.Milliseconds(), "cpu_ms": exit.CPU.Milliseconds(),
+			"elapsed_ms": exit.Elapsed.Milliseconds(), "cpu_micros": exit.CPU.Microseconds(),
 			"stdout_bytes": stdout.Total(), "stderr_bytes": stderr.Total(),
 		},
 	}, nil

@@ -34,10 +34,19 @@ say("denied", denied.response.status, problem?.kind, problem?.type, problem?.cal
 const asked = await writ.POST("/v1/calls", { body: { tool: "delete_file", args: { path: "hello.txt" } } });
 if (!asked.data || !("kind" in asked.data)) throw new Error(JSON.stringify(asked));
 const approval = asked.data.approval ?? "";
-say("asked", asked.response.status, asked.data.kind, approval.startsWith("ap_"));
+say("asked", asked.response.status, asked.data.kind, approval.startsWith("call_"), approval === asked.data.call_id, asked.data.resume === `/v1/invocations/${approval}`);
 
 const waiting = await writ.GET("/v1/approvals/{id}", { params: { path: { id: approval } } });
 say("approval", waiting.data?.state, waiting.data?.call?.args, waiting.data?.call?.confinement.isolation);
+
+const invocation = await writ.GET("/v1/invocations/{id}", { params: { path: { id: approval }, query: { wait: 0 } } });
+say("invocation", invocation.data?.status, invocation.data?.approval_status, invocation.data?.result !== undefined);
+const given = { idempotency_key: "greeting 1", cost_estimate: 0.5, tool: "write_file", args: { path: "twice.txt", content: "once" }, session };
+const once = await writ.POST("/v1/calls", { body: given });
+const twice = await writ.POST("/v1/calls", { body: given });
+say("key", JSON.stringify(once.data) === JSON.stringify(twice.data), once.data !== undefined && "content" in once.data && once.data.content);
+const cancelled = await writ.POST("/v1/invocations/{id}/cancel", { params: { path: { id: approval } } });
+say("cancel", cancelled.data?.status);
 
 const batch = await writ.POST("/v1/batches", {
   body: {

@@ -1,0 +1,234 @@
+package approval
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/ledger"
+	"github.com/writ-run/writ/policy"
+	"github.com/writ-run/writ/store"
+	"github.com/writ-run/writ/wire"
+)
+
+// Allow is what a person grants beyond the call they approve: later calls of the same
+// agent and tool whose arguments are the same, but for those that Match names.
+type Allow struct {
+	Uses  int
+	For   time.Duration
+	Match map[string]string // by argument: a pattern that a person wrote
+}
+
+// The bounds of a grant: it is narrow, or it is a change of the configuration.
+const (
+	maxUses  = 1000
+	maxGrant = 7 * 24 * time.Hour
+)
+
+// Pattern is what a grant covers.
+type Pattern struct {
+	Args  map[string]json.RawMessage `json:"args"`  // which have to be exactly so
+	Match map[string]string          `json:"match"` // which have to match
+}
+
+// grant is what an answer grants, from a request that it approves.
+func (d *Desk) grant(i store.Invocation, ans Answer) (store.Grant, error) {
+	a := ans.Grant
+	switch {
+	case i.Dangerous || i.NotBy != "" || i.Quorum > 1:
+		return store.Grant{}, writ.Fail(writ.Denied, "what is dangerous, or takes more than one person, is never granted; approve it each time", nil)
+	case a.Uses < 1 || a.Uses > maxUses:
+		return store.Grant{}, writ.Fail(writ.Invalid, fmt.Sprintf("uses: a grant is for 1 to %d calls", maxUses), nil)
+	case a.For < time.Second || a.For > maxGrant:
+		return store.Grant{}, writ.Fail(writ.Invalid, "for: a grant lasts from a second to 7 days", nil)
+	case i.Status != "pending":
+		return store.Grant{}, errNotDecided
+	}
+	s, err := d.unsealed(i)
+	if err != nil {
+		return store.Grant{}, err
+	}
+	p, err := patternOf(s, a.Match)
+	if err != nil {
+		return store.Grant{}, err
+	}
+	plain, err := exact(p)
+	if err != nil {
+		return store.Grant{}, err
+	}
+	now := d.now()
+	g := store.Grant{ID: "gr_" + strings.ToLower(rand.Text()[:12]), Invocation: i.ID, Agent: i.Agent, Tool: i.Tool, Definition: i.Definition,
+		Policy: s.Policy.String(), Reach: s.Base.String(), Class: i.Class, Max: a.Uses, Made: stamp(now), By: ans.Person, Expires: stamp(now.Add(a.For))}
+	g.Sealed = d.sealed(plain, boundTo(g))
+	return g, nil
+}
+
+// boundTo is everything of a grant that its pattern is sealed to.
+func boundTo(g store.Grant) string {
+	return strings.Join([]string{"grant", g.ID, g.Agent, g.Tool, g.Definition, g.Policy, g.Reach, g.Class, fmt.Sprint(g.Max), g.Made, g.By, g.Expires}, "\x00")
+}
+
+func patternOf(s *Shown, match map[string]string) (Pattern, error) {
+	p := Pattern{Match: match}
+	if err := json.Unmarshal(s.Args, &p.Args); err != nil {
+		return p, err
+	}
+	for name, text := range match {
+		value, ok := p.Args[name]
+		if !ok || len(value) == 0 || value[0] != '"' {
+			return p, writ.Fail(writ.Invalid, fmt.Sprintf("match: %q is not an argument of this call with a text as its value", name), nil)
+		}
+		delete(p.Args, name)
+		if err := checkPattern(text, isPath(s.Resolved, name)); err != nil {
+			return p, writ.Fail(writ.Invalid, fmt.Sprintf("match: the pattern of %s: %v", name, err), nil)
+		}
+	}
+	return p, nil
+}
+
+func isPath(names []ResolvedName, argument string) bool {
+	for _, n := range names {
+		if n.Path && n.Argument == "/"+argument {
+			return true
+		}
+	}
+	return false
+}
+
+// covers finds a live grant for a call: of its agent, tool, definition, policy, class
+// and reach, whose pattern its arguments match. What is dangerous is never covered.
+func (d *Desk) covers(ctx context.Context, c writ.Call, dec writ.Decision) (store.Grant, bool, error) {
+	if dec.Dangerous || dec.Quorum > 1 || d.terms().Quorum > 1 || d.terms().FourEyes == Always && c.Person != "" {
+		return store.Grant{}, false, nil
+	}
+	live, err := d.store.LiveGrants(ctx, c.Agent, c.Tool, stamp(d.now()))
+	if err != nil {
+		return store.Grant{}, false, err
+	}
+	for _, g := range live {
+		if g.Definition != c.Definition.String() || g.Policy != dec.Policy.String() || g.Reach != dec.Base.String() || g.Class != dec.Class.String() {
+			continue
+		}
+		p, err := d.Pattern(g)
+		if err != nil {
+			return store.Grant{}, false, err
+		}
+		if p.matches(c) {
+			return g, true, nil
+		}
+	}
+	return store.Grant{}, false, nil
+}
+
+// Pattern is what a grant covers. One that this desk did not make covers nothing.
+func (d *Desk) Pattern(g store.Grant) (Pattern, error) {
+	var p Pattern
+	plain, err := d.open(g.Sealed, boundTo(g))
+	if err == nil {
+		err = json.Unmarshal(plain, &p)
+	}
+	if err != nil {
+		return p, writ.Fail(writ.Internal, fmt.Sprintf("grant %s is not as it was made, and allows nothing; revoke it: writ approval revoke %s", g.ID, g.ID), err)
+	}
+	return p, nil
+}
+
+func (p Pattern) matches(c writ.Call) bool {
+	var args map[string]json.RawMessage
+	if json.Unmarshal([]byte(c.Args), &args) != nil || len(args) != len(p.Args)+len(p.Match) {
+		return false
+	}
+	for name, want := range p.Args {
+		if string(args[name]) != string(want) { // both are canonical
+			return false
+		}
+	}
+	for name, pattern := range p.Match {
+		var text string
+		if json.Unmarshal(args[name], &text) != nil || !matches(c, name, pattern, text) {
+			return false
+		}
+	}
+	return true
+}
+
+// matches holds one argument against its pattern: a path as it resolves, any other
+// text as it is.
+func matches(c writ.Call, name, pattern, text string) bool {
+	for _, t := range c.Targets {
+		if t.Pointer != "/"+name {
+			continue
+		}
+		if t.Kind != writ.TargetPath {
+			return t.Problem == "" && matchText(pattern, text)
+		}
+		if !filepath.IsAbs(pattern) {
+			pattern = filepath.Join(c.Dir, pattern)
+		}
+		return t.Problem == "" && policy.Match(pattern, t.Path)
+	}
+	return matchText(pattern, text)
+}
+
+func checkPattern(pattern string, path bool) error {
+	if path {
+		return policy.CheckGlob(pattern)
+	}
+	switch {
+	case strings.Contains(pattern, "**"):
+		return fmt.Errorf("** is for paths; * stands for one word")
+	case strings.Trim(pattern, "* ") == "":
+		return fmt.Errorf("it would match anything")
+	}
+	return nil
+}
+
+// matchText matches a text against a pattern in which * stands for one plain word:
+// letters, digits and ._/:@%+=,- but no option, and nothing that a shell reads as more
+// than a word. "git log *" covers "git log main", not "git log --output=x" and not
+// "git log x; rm y".
+func matchText(pattern, text string) bool {
+	before, after, wild := strings.Cut(pattern, "*")
+	if !wild {
+		return pattern == text
+	}
+	rest, ok := strings.CutPrefix(text, before)
+	if !ok {
+		return false
+	}
+	for n := 0; n <= len(rest); n++ {
+		if n > 0 && !plain(rest[n-1]) {
+			return false
+		}
+		if n > 0 && matchWord(before, rest[:n]) && matchText(after, rest[n:]) {
+			return true
+		}
+	}
+	return false
+}
+
+// matchWord reports whether what * stands for is no option where a word begins.
+func matchWord(before, word string) bool {
+	begins := before == "" || !plain(before[len(before)-1])
+	return !begins || word[0] != '-' && !strings.Contains(word, "=")
+}
+
+func plain(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("._/:@%+=,-", c) >= 0
+}
+
+// Revoke ends a grant. It narrows, so it takes nobody's passphrase.
+func (d *Desk) Revoke(ctx context.Context, id, by string) error {
+	return d.ledger.Write(context.WithoutCancel(ctx), func(tx *store.Tx) (ledger.Entry, error) {
+		ok, err := tx.RevokeGrant(id, by, stamp(d.now()))
+		if err == nil && !ok {
+			err = writ.Fail(writ.NotFound, fmt.Sprintf("there is no grant %q that is in force; 'writ approval grants' lists them", id), nil)
+		}
+		return ledger.Entry{Kind: "grant.revoked", Data: []wire.Field{wire.Str("grant", id)}}, err
+	})
+}

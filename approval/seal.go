@@ -1,0 +1,142 @@
+package approval
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/store"
+	"github.com/writ-run/writ/wire"
+)
+
+// Shown is a request as a person sees it: everything the digest binds.
+type Shown struct {
+	Agent     string           `json:"agent"`
+	Chain     []string         `json:"chain,omitempty"` // the agent and those it was delegated by
+	Person    string           `json:"acts_for,omitempty"`
+	Session   string           `json:"session"`
+	Task      string           `json:"task"`
+	Tool      string           `json:"tool"`
+	Args      json.RawMessage  `json:"args"`
+	Original  json.RawMessage  `json:"original,omitempty"` // what the agent asked for, where a person edited it
+	Dir       string           `json:"dir"`
+	Action    string           `json:"action"`
+	Risk      string           `json:"risk"`
+	Class     string           `json:"class"`
+	Dangerous bool             `json:"dangerous,omitempty"`
+	Reasons   []writ.Reason    `json:"reasons"`
+	Confine   writ.Confinement `json:"confinement"`
+	Policy    writ.Digest      `json:"policy"`
+	Base      writ.Digest      `json:"base"`
+	Resolved  []ResolvedName   `json:"resolved,omitempty"`
+	Inputs    []Input          `json:"inputs,omitempty"`
+	Code      bool             `json:"code,omitempty"`
+}
+
+// ResolvedName is a path or host of the arguments and what it really names.
+type ResolvedName struct {
+	Argument string `json:"argument"`
+	Is       string `json:"is"`
+	Path     bool   `json:"path,omitempty"`
+}
+
+// Input is a file that the arguments name, as it was when a person was asked.
+type Input struct {
+	Path   string `json:"path"`
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256,omitempty"` // empty: it is not there, or Note says why it is not bound
+	Note   string `json:"note,omitempty"`
+}
+
+func sameInputs(a, b []Input) bool { return slices.Equal(a, b) }
+
+func shown(c writ.Call, dec writ.Decision, inputs []Input) Shown {
+	s := Shown{
+		Agent: c.Agent, Chain: c.Chain, Person: c.Person, Session: c.Session, Task: c.Task, Tool: c.Tool, Args: json.RawMessage(c.Args), Dir: c.Dir,
+		Action: dec.Action, Risk: dec.Risk, Class: dec.Class.String(), Dangerous: dec.Dangerous, Reasons: dec.Reasons, Confine: dec.Confine,
+		Policy: dec.Policy, Base: dec.Base, Inputs: inputs, Code: c.Code,
+	}
+	for _, t := range c.Targets {
+		is := t.Path
+		if t.Kind == writ.TargetHost {
+			is = t.Host
+		}
+		s.Resolved = append(s.Resolved, ResolvedName{t.Pointer, is, t.Kind == writ.TargetPath})
+	}
+	return s
+}
+
+// show seals what a person will see into a request, and works out the digest they
+// echo: which request, for what, until when, by how many, with which files as they are.
+func (d *Desk) show(i *store.Invocation, c writ.Call, dec writ.Decision, original json.RawMessage) error {
+	s := shown(c, dec, d.inputs(c))
+	s.Original = original
+	plain, err := exact(s)
+	if err != nil {
+		return err
+	}
+	if i.Digest, err = digest(*i, s.Inputs); err != nil {
+		return err
+	}
+	i.Sealed = d.sealed(plain, i.Digest)
+	return nil
+}
+
+func digest(i store.Invocation, inputs []Input) (string, error) {
+	canonical, err := wire.Marshal(map[string]any{
+		"id": i.ID, "asked": i.Asked, "subject": i.Subject, "expires": i.Expires, "quorum": i.Quorum, "not_by": i.NotBy, "inputs": inputs,
+	})
+	return wire.Digest(canonical).String(), err
+}
+
+// exact is JSON in which raw parts keep their bytes: digests are of those.
+func exact(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return b.Bytes(), err
+}
+
+// sealed encrypts a text, bound to what it belongs to: put beside something else it
+// does not open, and nobody without the key makes another.
+func (d *Desk) sealed(plain []byte, to string) []byte {
+	nonce := make([]byte, d.seal.NonceSize())
+	rand.Read(nonce)
+	return d.seal.Seal(nonce, nonce, plain, []byte(to))
+}
+
+func (d *Desk) open(sealed []byte, to string) ([]byte, error) {
+	n := d.seal.NonceSize()
+	if len(sealed) < n {
+		return nil, errors.New("it is too short")
+	}
+	return d.seal.Open(nil, sealed[:n], sealed[n:], []byte(to))
+}
+
+// unsealed is what an open request shows. One that does not open, or is not what its
+// digest says, is an error, so that nobody agrees to what they cannot see.
+func (d *Desk) unsealed(i store.Invocation) (*Shown, error) {
+	plain, err := d.open(i.Sealed, i.Digest)
+	if err != nil {
+		return nil, altered(i, err)
+	}
+	var s Shown
+	if err := json.Unmarshal(plain, &s); err != nil {
+		return nil, altered(i, err)
+	}
+	want, err := digest(i, s.Inputs)
+	if err != nil || want != i.Digest || s.Agent != i.Agent || s.Tool != i.Tool || s.Session != i.Session || s.Task != i.Task ||
+		s.Class != i.Class || s.Dangerous != i.Dangerous || wire.Digest(string(s.Args)).String() != i.ArgsDigest {
+		return nil, altered(i, err)
+	}
+	return &s, nil
+}
+
+func altered(i store.Invocation, cause error) error {
+	return writ.Fail(writ.Internal, fmt.Sprintf("request %s is not as it was made, and allows nothing; cancel it and check the store", i.ID), cause)
+}
