@@ -32,8 +32,9 @@ type Call struct {
 	// Key makes calls of one agent with the same key one call: it runs at most once,
 	// and whoever makes it again gets what came of it. Empty: each call is its own.
 	Key string
-	// Detached says that nobody waits for the outcome: it is kept until the same call
-	// is made again.
+	// Detached says that nobody waits for the outcome of a call that was approved: its
+	// ID is the approved invocation's, and the outcome is kept until the same call is
+	// made again.
 	Detached bool
 	Cost     *float64 // what the caller thinks it costs; written down, trusted for nothing
 

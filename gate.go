@@ -48,6 +48,7 @@ type Already struct {
 	Call   string // the id it ran under
 	Result Result
 	Err    error
+	Args   string // of one whose outcome is not known: its arguments, for a person to look
 }
 
 func (a *Already) Error() string { return "the call was made before, and has its outcome" }

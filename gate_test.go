@@ -44,8 +44,10 @@ var (
 	goodCall = Call{ID: "1", Agent: "a", Tool: "t", Definition: Digest{1}, Resolved: true}
 	allowed  = func(Call) (Decision, error) { return Decision{Effect: Allow}, nil }
 	asking   = func(Call) (Decision, error) { return Decision{Effect: Ask, Subject: Digest{7}}, nil }
-	agreeing = func(c Call, d Decision) (Approval, error) { return Approval{ID: "ap", Call: c, Subject: d.Subject}, nil }
-	errBoom  = errors.New("boom with a secret")
+	agreeing = func(c Call, d Decision) (Approval, error) {
+		return Approval{ID: "ap", Call: c, Subject: d.Subject}, nil
+	}
+	errBoom = errors.New("boom with a secret")
 )
 
 func TestDo(t *testing.T) {

@@ -153,7 +153,7 @@ func approvalView(r approval.Request) client.Approval {
 	if s := r.Shown; s != nil {
 		v.Shown = &client.Shown{
 			Agent: s.Agent, Chain: s.Chain, Person: s.Person, Session: s.Session, Task: s.Task, Tool: s.Tool, Args: s.Args, Original: s.Original, Dir: s.Dir,
-			Action: s.Action, Reasons: s.Reasons, Confine: s.Confine, Policy: s.Policy,
+			Action: s.Action, Risk: s.Risk, Class: s.Class, Dangerous: s.Dangerous, Reasons: s.Reasons, Confine: s.Confine, Policy: s.Policy, Base: s.Base, Code: s.Code,
 		}
 		for _, n := range s.Resolved {
 			v.Shown.Resolved = append(v.Shown.Resolved, client.ResolvedName(n))
@@ -193,5 +193,9 @@ func decideApproval(x *exchange) (any, error) {
 	if err == nil && r.Replaced != "" {
 		r, err = x.engine.Desk().Show(x.r.Context(), r.Replaced)
 	}
-	return approvalView(r), err
+	v := approvalView(r)
+	if in.Grant != nil && err == nil {
+		v.Grant, err = x.grantOf(r.ID)
+	}
+	return v, err
 }

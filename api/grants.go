@@ -47,6 +47,17 @@ func (x *exchange) grantView(g store.Grant) client.Grant {
 	return v
 }
 
+// grantOf is the standing approval that was made from a request.
+func (x *exchange) grantOf(request string) (string, error) {
+	all, err := x.engine.Store().Grants(x.r.Context())
+	for _, g := range all {
+		if g.Invocation == request {
+			return g.ID, err
+		}
+	}
+	return "", err
+}
+
 func revokeGrant(x *exchange) (any, error) {
 	id := x.r.PathValue("id")
 	if !x.operator { // its own, and of agents below it

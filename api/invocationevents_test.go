@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -22,7 +23,7 @@ type happened struct{ id, name, invocation string }
 // (0: it has to end).
 func (w *world) stream(a ask, most int) []happened {
 	w.t.Helper()
-	ctx, cancel := context.WithCancel(w.t.Context())
+	ctx, cancel := context.WithTimeout(w.t.Context(), 30*time.Second)
 	defer cancel()
 	base := map[door]string{agentDoor: w.url, operatorDoor: "http://writ"}[a.door]
 	req, err := http.NewRequestWithContext(ctx, "GET", base+a.target, nil)
@@ -61,8 +62,8 @@ func (w *world) stream(a ask, most int) []happened {
 			return all
 		}
 	}
-	if most > 0 {
-		w.t.Errorf("%s: it ended after %v", a.target, all)
+	if most > 0 || ctx.Err() != nil {
+		w.t.Errorf("%s: after %v it ended: %v", a.target, all, ctx.Err())
 	}
 	return all
 }

@@ -1,11 +1,13 @@
 package api
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/approval"
 	"github.com/writ-run/writ/client"
 	"github.com/writ-run/writ/engine"
 	"github.com/writ-run/writ/store"
@@ -15,7 +17,9 @@ var invocationStates = []string{"pending", "running", "completed", "failed", "re
 
 func listInvocations(x *exchange) (any, error) {
 	rows, err := x.invocations("invocations", x.query["state"])
-	return pageOf(rows, x.limit(), invocationView, placeOf("invocations")), err
+	now := x.engine.Ledger().Now()
+	view := func(i store.Invocation) client.Invocation { return invocationView(approval.AsOf(i, now)) }
+	return pageOf(rows, x.limit(), view, placeOf("invocations")), err
 }
 
 // invocation finds a call that whoever asks may see, and hands nothing over. What is
@@ -80,7 +84,7 @@ func wholeInvocation(i engine.Invocation) client.Invocation {
 	case out == nil:
 	case out.Err != nil:
 		kind, msg := writ.Public(out.Err)
-		v.Error = &client.CallError{Kind: kind, Detail: msg}
+		v.Error, v.Args = &client.CallError{Kind: kind, Detail: msg}, json.RawMessage(out.Args)
 	default:
 		v.Result = &client.CallReply{CallID: i.ID, Content: out.Result.Content, IsError: out.Result.IsError, Metadata: out.Result.Metadata}
 	}

@@ -83,6 +83,8 @@ func (s *spec) operation(method, target string) *operation {
 // body is what the schema says, with nothing besides.
 func (w *world) documented(a ask, got answer) {
 	w.t.Helper()
+	w.checking.Lock()
+	defer w.checking.Unlock()
 	s := w.spec(a.door)
 	op := s.operation(a.method, a.target)
 	if op == nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/writ-run/writ/client"
 	"github.com/writ-run/writ/config"
 	"github.com/writ-run/writ/engine"
+	"github.com/writ-run/writ/store"
 )
 
 // keys are the JSON keys of a type.
@@ -36,7 +37,6 @@ func TestTwins(t *testing.T) {
 		reflect.TypeFor[nodeShape]():           reflect.TypeFor[client.Node](),
 		reflect.TypeFor[engine.ToolDiff]():     reflect.TypeFor[client.ToolDiff](),
 		reflect.TypeFor[engine.DriverReport](): reflect.TypeFor[client.DriverReport](),
-		reflect.TypeFor[approval.Request]():    reflect.TypeFor[client.Approval](),
 		reflect.TypeFor[approval.Shown]():      reflect.TypeFor[client.Shown](),
 		reflect.TypeFor[config.Request]():      reflect.TypeFor[client.Reach](),
 		reflect.TypeFor[config.Overrides]():    reflect.TypeFor[client.Overrides](),
@@ -44,6 +44,61 @@ func TestTwins(t *testing.T) {
 		if diff := cmp.Diff(keys(ours), keys(theirs)); diff != "" {
 			t.Errorf("%v and %v: %s", ours, theirs, diff)
 		}
+	}
+}
+
+// What is copied by hand crosses the door whole: of a value with everything in it
+// nothing is left out, but what is said here to come from elsewhere.
+func TestCopiesAreWhole(t *testing.T) {
+	var r approval.Request
+	fill(reflect.ValueOf(&r).Elem())
+	a := approvalView(r)
+	whole := engine.Invocation{Invocation: r.Invocation, Resolution: &store.Resolution{Happened: "yes", Note: "n", By: "b", At: "a"}}
+	for _, c := range []struct {
+		v         any
+		elsewhere []string
+	}{
+		{a, []string{"Preview", "Display", "Grant"}}, {*a.Shown, nil}, {a.Votes[0], nil}, {a.LedTo[0], []string{"Resolution", "Result", "Error", "Args"}},
+		{wholeInvocation(whole), []string{"Result", "Error", "Args"}}, {*wholeInvocation(whole).Resolution, nil},
+	} {
+		v := reflect.ValueOf(c.v)
+		for _, f := range reflect.VisibleFields(v.Type()) {
+			if v.FieldByIndex(f.Index).IsZero() != slices.Contains(c.elsewhere, f.Name) {
+				t.Errorf("%T.%s is %v", c.v, f.Name, v.FieldByIndex(f.Index))
+			}
+		}
+	}
+}
+
+// fill gives everything below v a value that is not zero.
+func fill(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Field(i).CanSet() {
+				fill(v.Field(i))
+			}
+		}
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem())
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		fill(v.Index(0))
+	case reflect.Array:
+		for i := range v.Len() {
+			fill(v.Index(i))
+		}
+	case reflect.String:
+		v.SetString("x")
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Float64:
+		v.SetFloat(1)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(1)
+	case reflect.Uint8:
+		v.SetUint(1)
 	}
 }
 

@@ -41,6 +41,7 @@ type world struct {
 	tokens   map[string]string // by agent, as they were needed
 	ids      map[string]string // of those tokens
 	doors    map[door]*http.Client
+	checking sync.Mutex // answers against specs
 	specs    map[door]*spec
 	operator *client.Client
 	gate     chan struct{} // what the tool wait waits for

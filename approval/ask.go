@@ -19,14 +19,11 @@ func (d *Desk) Approve(ctx context.Context, c writ.Call, dec writ.Decision) (wri
 	if dec.Subject.IsZero() {
 		return writ.Approval{}, writ.Fail(writ.Internal, "the call has no digest to approve", nil)
 	}
-	known, err := d.known(ctx, dec.Subject.String())
-	if err != nil {
-		return writ.Approval{}, err
+	if c.Detached {
+		return d.takeUp(ctx, c)
 	}
-	if !known && !c.Detached {
-		if g, ok, err := d.covers(ctx, c, dec); err != nil || ok {
-			return writ.Approval{ID: c.ID, Grant: g.ID, Call: c, Subject: dec.Subject, By: g.By}, err
-		}
+	if g, ok, err := d.covered(ctx, c, dec); err != nil || ok {
+		return writ.Approval{ID: c.ID, Grant: g.ID, Call: c, Subject: dec.Subject, By: g.By}, err
 	}
 	id, until := "", d.now().Add(c.Patience)
 	for {
@@ -48,6 +45,14 @@ func (d *Desk) Approve(ctx context.Context, c writ.Call, dec writ.Decision) (wri
 			}
 			id = i.ID
 			d.hold(id)
+			if err := d.sameKey(ctx, c, i); err != nil {
+				d.letGo(id)
+				return writ.Approval{ID: id}, err
+			}
+		}
+		if i.Outcome == granted { // it may cover this caller too
+			d.letGo(id)
+			return d.Approve(ctx, c, dec)
 		}
 		got, done, err := d.answered(ctx, i, c)
 		if done && err == nil {
@@ -63,17 +68,76 @@ func (d *Desk) Approve(ctx context.Context, c writ.Call, dec writ.Decision) (wri
 	}
 }
 
-// known reports whether this very call is asked about, runs, or has an outcome that
-// waits for it. That comes before any grant: made again it would run twice, under the
-// grant and by its own approval.
-func (d *Desk) known(ctx context.Context, asked string) (bool, error) {
-	i, open, err := d.store.OpenInvocation(ctx, asked)
-	if err != nil || open && (i.Worker != "" || i.Expires > stamp(d.now())) {
-		return err == nil, err
+// sameKey lets a caller's own key stand for a request that somebody else made with
+// another: the two calls are one, also when they are made again.
+func (d *Desk) sameKey(ctx context.Context, c writ.Call, i store.Invocation) error {
+	if c.Key == "" || c.Key == i.Key || i.EditOf != "" {
+		return nil
 	}
-	_, waits, err := d.store.Undelivered(ctx, asked)
-	return waits, err
+	return d.ledger.Write(ctx, func(tx *store.Tx) (ledger.Entry, error) {
+		err := keyFree(tx, c)
+		var taken *keyTaken
+		if errors.As(err, &taken) && taken.id == i.ID {
+			return ledger.Entry{}, nil
+		}
+		if err != nil {
+			return ledger.Entry{}, errOtherKey
+		}
+		ok, err := tx.AddKey(c.Agent, c.Key, i.ID)
+		if err == nil && !ok {
+			err = errOtherKey
+		}
+		return ledger.Entry{}, err
+	})
 }
+
+// takeUp is the agreement to a call that nobody waits for, by its id. Where somebody
+// else has taken it up meanwhile there is nothing left to do: it is not asked about
+// again, uses no grant, and takes no outcome away from whoever comes for it.
+func (d *Desk) takeUp(ctx context.Context, c writ.Call) (writ.Approval, error) {
+	i, ok, err := d.store.Invocation(ctx, c.ID)
+	if err != nil {
+		return writ.Approval{ID: c.ID}, err
+	}
+	if !ok || i.Status != "running" || i.Worker != "" {
+		return writ.Approval{ID: c.ID}, runs(c.ID)
+	}
+	d.hold(c.ID)
+	got, err := d.agreed(ctx, i, c)
+	if err != nil {
+		d.letGo(c.ID)
+		got.ID = c.ID
+	}
+	return got, err
+}
+
+// covered finds a grant for a call. This very call approved, running, or with an
+// outcome that waits for it comes before any grant: it would run twice. A request for
+// it that only waits ends in the grant's favour.
+func (d *Desk) covered(ctx context.Context, c writ.Call, dec writ.Decision) (store.Grant, bool, error) {
+	none := store.Grant{}
+	i, open, err := d.store.OpenInvocation(ctx, dec.Subject.String())
+	if err != nil || open && i.Status != "pending" {
+		return none, false, err
+	}
+	if _, waits, err := d.store.Undelivered(ctx, dec.Subject.String()); err != nil || waits {
+		return none, false, err
+	}
+	g, ok, err := d.covers(ctx, c, dec)
+	if err != nil || !ok || !open {
+		return g, ok, err
+	}
+	if err := d.Cancel(ctx, i.ID, granted); err != nil {
+		if writ.KindOf(err) == writ.Conflict { // somebody answered it meanwhile
+			err = nil
+		}
+		return none, false, err
+	}
+	return g, true, nil
+}
+
+// granted is why a request ended that a grant covers.
+const granted = "granted"
 
 // answered is what became of a request; done is false while nothing has.
 func (d *Desk) answered(ctx context.Context, i store.Invocation, c writ.Call) (got writ.Approval, done bool, err error) {
@@ -90,11 +154,18 @@ func (d *Desk) answered(ctx context.Context, i store.Invocation, c writ.Call) (g
 	case i.Fence > 0:
 		return got, true, d.before(ctx, i)
 	}
+	if i.Outcome == string(writ.Cancelled) {
+		return got, true, writ.Fail(writ.Cancelled, "the request was cancelled", nil)
+	}
 	return got, true, writ.Fail(writ.Changed, fmt.Sprintf("the request was ended (%s); make the call again", i.Outcome), nil)
 }
 
 // agreed is the agreement to what was shown; it must still be what there is.
 func (d *Desk) agreed(ctx context.Context, i store.Invocation, c writ.Call) (writ.Approval, error) {
+	i, _, err := d.store.Invocation(ctx, i.ID)
+	if err != nil {
+		return writ.Approval{}, err
+	}
 	s, err := d.unsealed(i) // a row that this desk did not make allows nothing
 	if err != nil {
 		return writ.Approval{}, err
@@ -105,8 +176,8 @@ func (d *Desk) agreed(ctx context.Context, i store.Invocation, c writ.Call) (wri
 		}
 	}
 	c.ID, c.Key = i.ID, i.Key // the identical call runs as the one that was asked about
-	if now := d.inputs(c); !sameInputs(s.Inputs, now) {
-		return writ.Approval{}, d.drop(ctx, i, "changed", writ.Fail(writ.Changed, "a file that the call names changed since it was asked about; make the call again", nil))
+	if err := d.unchanged(s); err != nil {
+		return writ.Approval{}, d.drop(ctx, i, "changed", err)
 	}
 	subject, err := writ.ParseDigest(i.Subject)
 	return writ.Approval{ID: i.ID, Call: c, Subject: subject, Edited: i.EditOf != "", By: i.By}, err
@@ -122,7 +193,7 @@ func (d *Desk) drop(ctx context.Context, i store.Invocation, why string, err err
 func (d *Desk) find(ctx context.Context, id string, c writ.Call, dec writ.Decision) (store.Invocation, error) {
 	for {
 		if id != "" {
-			i, ok, err := d.store.Invocation(ctx, id)
+			i, ok, err := d.store.Standing(ctx, id)
 			if err == nil && !ok {
 				err = writ.Fail(writ.Internal, "the request is gone", nil)
 			}
@@ -231,8 +302,12 @@ func (d *Desk) request(ctx context.Context, c writ.Call, dec writ.Decision) (sto
 			wire.Str("args_sha256", i.ArgsDigest), wire.Str("expires", i.Expires), wire.Int("quorum", int64(i.Quorum)),
 		}}, err
 	})
-	if errors.Is(err, errJoin) { // an identical request was made meanwhile
+	var key *keyTaken
+	switch {
+	case errors.Is(err, errJoin): // an identical request was made meanwhile
 		return d.find(ctx, "", c, dec)
+	case errors.As(err, &key):
+		return i, d.await(ctx, key.id, c.Patience)
 	}
 	if err == nil {
 		d.Changed()
@@ -260,7 +335,7 @@ func (d *Desk) requested(c writ.Call, dec writ.Decision, approvers int) (store.I
 // roomFor refuses a question too many.
 func (d *Desk) roomFor(tx *store.Tx, agent string, t Terms) error {
 	now := d.now()
-	waiting, err := tx.Waiting(agent, stamp(now))
+	waiting, err := tx.Waiting(agent)
 	if err != nil {
 		return err
 	}
@@ -272,7 +347,7 @@ func (d *Desk) roomFor(tx *store.Tx, agent string, t Terms) error {
 	}
 	asked, err := tx.Asked(agent, stamp(now.Add(-t.Rate.Window)))
 	if err == nil && asked >= t.Rate.Max {
-		err = writ.Fail(writ.Conflict, fmt.Sprintf("agent %s asked a person %d times within %s, which is all it may; wait, or ask the operator for a higher approvals.rate", agent, asked, t.Rate.Window), nil)
+		err = writ.Fail(writ.Conflict, fmt.Sprintf("agent %s asked a person %d times within %s, and %d is all it may; wait, or ask the operator for a higher approvals.rate", agent, asked, t.Rate.Window, t.Rate.Max), nil)
 	}
 	return err
 }

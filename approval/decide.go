@@ -44,9 +44,13 @@ func (d *Desk) Decide(ctx context.Context, ans Answer) error {
 	if err != nil {
 		return err
 	}
-	if ans.Approve && i.Completed == "" { // nobody agrees to what cannot be shown
-		if _, err := d.unsealed(i); err != nil {
+	if ans.Approve && i.Status == "pending" { // nobody agrees to what cannot be shown, or is not as it was
+		s, err := d.unsealed(i)
+		if err != nil {
 			return err
+		}
+		if err := d.unchanged(s); err != nil {
+			return d.drop(ctx, i, "changed", err)
 		}
 	}
 	switch {
@@ -104,7 +108,17 @@ func (d *Desk) reject(ctx context.Context, i store.Invocation, ans Answer) error
 			return ledger.Entry{}, errors.Join(err, errNotDecided)
 		}
 		ok, err := tx.RejectInvocation(i.ID, ans.Person, ans.Reason, stamp(now))
-		return entry("approval.rejected", i, ans), whole(ok, err)
+		if err := whole(ok, err); err != nil {
+			return ledger.Entry{}, err
+		}
+		e := entry("approval.rejected", i, ans)
+		if d.awaited(i.ID) {
+			return e, nil
+		}
+		// Nobody is there to hear it: whoever makes the call again does, once.
+		i.Reason = ans.Reason
+		return e, tx.KeepResult(store.Kept{Invocation: i.ID, Asked: i.Asked, At: stamp(now),
+			Sealed: d.sealedOutcome(i.ID, writ.Result{}, writ.Fail(writ.Rejected, rejection(i), nil))})
 	})
 }
 
@@ -127,13 +141,21 @@ func (d *Desk) approve(ctx context.Context, i store.Invocation, ans Answer) erro
 	}
 	return d.ledger.Write(ctx, func(tx *store.Tx) (ledger.Entry, error) {
 		now := d.now()
-		if ok, err := tx.AddVote(d.vote(i, ans, now)); err != nil || !ok {
-			return ledger.Entry{}, errors.Join(err, errNotDecided)
+		voted, err := tx.AddVote(d.vote(i, ans, now))
+		if err != nil {
+			return ledger.Entry{}, err
 		}
+		if !voted && ans.Digest != i.Digest {
+			return ledger.Entry{}, errNotDecided
+		}
+		// Somebody who agreed before may be the last one it takes, where another one's
+		// word counts again.
 		ok, err := tx.ApproveInvocation(i.ID, ans.Person, stamp(now))
 		switch {
 		case err != nil:
 			return ledger.Entry{}, err
+		case !voted && !ok:
+			return ledger.Entry{}, errNotDecided
 		case !ok: // others have to agree as well
 			return entry("approval.voted", i, ans), nil
 		case g != nil:

@@ -51,6 +51,7 @@ type Desk struct {
 	fences   map[string]int64 // of what runs here
 	unsaid   []unsaid         // ends that could not be written down yet
 	expiring sync.Mutex       // one sweeps at a time
+	saying   sync.Mutex       // and one says what was unsaid
 }
 
 // NewDesk readies a desk.
@@ -104,6 +105,13 @@ func (d *Desk) hold(id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.held[id]++
+}
+
+// awaited reports whether somebody here waits for an invocation.
+func (d *Desk) awaited(id string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.held[id] > 0
 }
 
 // letGo undoes hold. Whoever runs what nobody waits for is woken: it may be theirs now.

@@ -45,6 +45,7 @@ func Events(e store.Entry) []Event {
 	var of struct {
 		Status   string `json:"status"`
 		Approval string `json:"approval"`
+		Error    string `json:"error"`
 	}
 	_ = json.Unmarshal(body.Data, &of) // an entry without either has neither
 	var names []string
@@ -62,8 +63,12 @@ func Events(e store.Entry) []Event {
 			names = []string{"requested", "started"}
 		}
 	case "call.refused":
-		if names = []string{"denied"}; of.Approval == "" {
+		switch {
+		case of.Approval == "":
 			names = []string{"requested", "denied"}
+		case of.Error == "rejected", of.Error == "expired", of.Error == "cancelled": // which was said of the request already
+		default:
+			names = []string{"denied"}
 		}
 	case "call.finished", "call.unknown", "call.interrupted":
 		names = []string{of.Status}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,6 +35,7 @@ const (
 type Pattern struct {
 	Args  map[string]json.RawMessage `json:"args"`  // which have to be exactly so
 	Match map[string]string          `json:"match"` // which have to match
+	Names []ResolvedName             `json:"names"` // what the paths and hosts in those that do not vary really are
 }
 
 // grant is what an answer grants, from a request that it approves.
@@ -56,6 +58,9 @@ func (d *Desk) grant(i store.Invocation, ans Answer) (store.Grant, error) {
 	p, err := patternOf(s, a.Match)
 	if err != nil {
 		return store.Grant{}, err
+	}
+	if !p.matches(s.call()) {
+		return store.Grant{}, writ.Fail(writ.Invalid, "match: the pattern does not cover the request that it is granted from", nil)
 	}
 	plain, err := exact(p)
 	if err != nil {
@@ -88,7 +93,26 @@ func patternOf(s *Shown, match map[string]string) (Pattern, error) {
 			return p, writ.Fail(writ.Invalid, fmt.Sprintf("match: the pattern of %s: %v", name, err), nil)
 		}
 	}
+	p.Names = p.fixed(s.call())
 	return p, nil
+}
+
+// fixed is what the paths and hosts of a call really are, in the arguments that do not
+// vary. The same words can lead elsewhere later: a link can be moved.
+func (p Pattern) fixed(c writ.Call) []ResolvedName {
+	var out []ResolvedName
+	for _, t := range c.Targets {
+		name, _, _ := strings.Cut(strings.TrimPrefix(t.Pointer, "/"), "/")
+		if _, varies := p.Match[name]; varies && t.Pointer == "/"+name {
+			continue
+		}
+		if t.Kind == writ.TargetPath {
+			out = append(out, ResolvedName{t.Pointer, t.Path, true})
+		} else {
+			out = append(out, ResolvedName{t.Pointer, t.Host, false})
+		}
+	}
+	return out
 }
 
 func isPath(names []ResolvedName, argument string) bool {
@@ -147,6 +171,9 @@ func (p Pattern) matches(c writ.Call) bool {
 		if string(args[name]) != string(want) { // both are canonical
 			return false
 		}
+	}
+	if !slices.Equal(p.Names, p.fixed(c)) {
+		return false
 	}
 	for name, pattern := range p.Match {
 		var text string
@@ -212,10 +239,11 @@ func matchText(pattern, text string) bool {
 	return false
 }
 
-// matchWord reports whether what * stands for is no option where a word begins.
+// matchWord reports whether what * stands for is, where a word begins, neither an
+// option nor a file of options nor an assignment.
 func matchWord(before, word string) bool {
 	begins := before == "" || !plain(before[len(before)-1])
-	return !begins || word[0] != '-' && !strings.Contains(word, "=")
+	return !begins || (strings.IndexByte("._/", word[0]) >= 0 || plain(word[0]) && strings.IndexByte(":@%+=,-", word[0]) < 0) && !strings.Contains(word, "=")
 }
 
 func plain(c byte) bool {

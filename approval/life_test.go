@@ -27,7 +27,7 @@ func TestDetached(t *testing.T) {
 			t.Fatal(left, err)
 		}
 		again := call("ls", 0)
-		again.Detached = true
+		again.Detached, again.ID = true, r.ID // it is taken up by its id
 		res, err := o.gate.Do(t.Context(), again)
 		if err != nil || res.Content != "done" {
 			t.Fatal(res, err)
@@ -67,7 +67,7 @@ func TestForget(t *testing.T) {
 		if _, ok, _ := o.db.Result(t.Context(), c.ID); ok {
 			t.Error("it is kept for ever")
 		}
-		says(t, o.desk.Recall(t.Context(), c), writ.Conflict, "its outcome is not kept any more")
+		says(t, o.recall(c), writ.Conflict, "its outcome is not kept any more")
 	})
 }
 
@@ -98,16 +98,16 @@ func TestKey(t *testing.T) {
 				c := call("ls", 0)
 				c.Key = "k"
 				var before *writ.Already
-				if err := o.desk.Recall(t.Context(), c); !errors.As(err, &before) || before.Result.Content != "done" {
+				if err := o.recall(c); !errors.As(err, &before) || before.Result.Content != "done" {
 					t.Errorf("made again: %v", err)
 				}
 				c = call("rm", 0)
 				c.Key = "k"
-				says(t, o.desk.Recall(t.Context(), c), writ.Conflict, "the idempotency key was used for another call")
+				says(t, o.recall(c), writ.Conflict, "the idempotency key was used for another call")
 				_, err := o.gate.Do(t.Context(), c)
 				says(t, err, writ.Conflict, "the idempotency key was used for another call")
 				c.Agent = "other"
-				if err := o.desk.Recall(t.Context(), c); err != nil {
+				if err := o.recall(c); err != nil {
 					t.Errorf("another agent's key: %v", err)
 				}
 			})
@@ -163,7 +163,7 @@ func TestRecover(t *testing.T) {
 				}
 				again := call("ls", time.Minute)
 				again.Key = "k"
-				err := o.desk.Recall(t.Context(), again)
+				err := o.recall(again)
 				if err == nil {
 					_, err = o.gate.Do(t.Context(), again)
 				} else {
@@ -221,7 +221,7 @@ func TestUnsaid(t *testing.T) {
 		if i := o.invocation(c.ID); i.Status != "running" {
 			t.Fatalf("%+v", i)
 		}
-		o.must(o.desk.Renew(t.Context()))
+		o.must(o.desk.SayUnsaid(t.Context()))
 		if i := o.invocation(c.ID); i.Status != "completed" || *i.Bytes != 4 {
 			t.Errorf("%+v", i)
 		}
@@ -325,4 +325,9 @@ func TestEvents(t *testing.T) {
 			t.Errorf("got  %v\nwant %s", got, want)
 		}
 	})
+}
+
+func (o *office) recall(c writ.Call) error {
+	_, err := o.desk.Recall(o.t.Context(), c)
+	return err
 }

@@ -34,6 +34,15 @@ func StateOf(i store.Invocation, now string) string {
 	return "void"
 }
 
+// AsOf is an invocation as it counts at a time: a request whose time is over has
+// expired, also before anybody ended it.
+func AsOf(i store.Invocation, now string) store.Invocation {
+	if i.Status == "pending" && i.Expires <= now {
+		i.Status, i.Approval, i.Outcome, i.Completed = "expired", "expired", "expired", i.Expires
+	}
+	return i
+}
+
 func (d *Desk) listed(i store.Invocation) Request {
 	return Request{Invocation: i, State: StateOf(i, stamp(d.now()))}
 }

@@ -77,10 +77,15 @@ type said struct {
 	Metadata map[string]any `json:"metadata,omitempty"`
 	Kind     writ.Kind      `json:"kind,omitempty"`
 	Msg      string         `json:"msg,omitempty"`
+
+	Args json.RawMessage `json:"args,omitempty"` // of an unknown outcome: what it was about, for whoever finds out
 }
 
 func (d *Desk) sealedOutcome(id string, res writ.Result, failed error) []byte {
-	s := said{Content: res.Content, IsError: res.IsError, Metadata: res.Metadata}
+	return d.sealedSaid(id, said{Content: res.Content, IsError: res.IsError, Metadata: res.Metadata}, failed)
+}
+
+func (d *Desk) sealedSaid(id string, s said, failed error) []byte {
 	if failed != nil {
 		s.Kind, s.Msg = writ.Public(failed)
 	}
@@ -126,6 +131,8 @@ func (d *Desk) say(ctx context.Context, u *unsaid) error {
 // SayUnsaid writes down what could not be written down before, in order. What fails
 // is tried again next time.
 func (d *Desk) SayUnsaid(ctx context.Context) error {
+	d.saying.Lock()
+	defer d.saying.Unlock()
 	for {
 		d.mu.Lock()
 		if len(d.unsaid) == 0 {
@@ -203,7 +210,7 @@ func (d *Desk) already(k store.Kept) error {
 	if err := json.Unmarshal(plain, &s); err != nil {
 		return err
 	}
-	out := &writ.Already{Call: k.Invocation, Result: writ.Result{Content: s.Content, IsError: s.IsError, Metadata: s.Metadata}}
+	out := &writ.Already{Call: k.Invocation, Result: writ.Result{Content: s.Content, IsError: s.IsError, Metadata: s.Metadata}, Args: string(s.Args)}
 	if s.Kind != "" {
 		out.Err = &writ.Error{Kind: s.Kind, Msg: s.Msg, Ref: k.Invocation}
 	}
@@ -235,7 +242,7 @@ func (d *Desk) await(ctx context.Context, id string, patience time.Duration) err
 	until := d.now().Add(max(patience, time.Minute))
 	for {
 		changed := d.Watch()
-		i, ok, err := d.store.Invocation(ctx, id)
+		i, ok, err := d.store.Standing(ctx, id)
 		if err != nil || !ok {
 			return errors.Join(err, notFound(id))
 		}
@@ -276,17 +283,17 @@ func runs(id string) error {
 
 // Recall is what came of the call that an agent made with this key before, as the
 // error that says so; nil: it is a new one, or still asked about.
-func (d *Desk) Recall(ctx context.Context, c writ.Call) error {
+func (d *Desk) Recall(ctx context.Context, c writ.Call) (id string, err error) {
 	i, ok, err := d.store.KeyedInvocation(ctx, c.Agent, c.Key)
 	switch {
 	case err != nil || !ok:
-		return err
+		return "", err
 	case i.Definition != c.Definition.String() || i.ArgsDigest != c.ArgsDigest.String():
-		return errOtherKey
+		return "", errOtherKey
 	case i.Status == "pending", i.Status == "running" && i.Worker == "" && i.Approval == "approved":
-		return nil
+		return "", nil
 	}
-	return d.await(ctx, i.ID, c.Patience)
+	return i.ID, d.await(ctx, i.ID, c.Patience)
 }
 
 // Outcome is what came of a call, where it is kept; nil otherwise. Taken by its own

@@ -54,7 +54,7 @@ func (d *Desk) started(ctx context.Context, ev writ.Event) error {
 		} else {
 			fence, err = d.begin(tx, ev, now)
 		}
-		if err == nil && ev.Decision.Reserve.Keep {
+		if err == nil && ev.Decision.Reserve.Keep && fence == 1 { // taken up again, it is counted already
 			err = tx.AddUse(ledger.UseOf(ev.Call, now))
 		}
 		return entry, err
@@ -79,6 +79,9 @@ func (d *Desk) claim(tx *store.Tx, ev writ.Event, now time.Time) (int64, error) 
 
 // begin writes a call that nobody has to be asked about straight down as running.
 func (d *Desk) begin(tx *store.Tx, ev writ.Event, now time.Time) (int64, error) {
+	if ev.Call.Detached { // only what was approved is taken up, and it asks
+		return 0, writ.Fail(writ.Changed, "what was approved is no longer what would run; make the call again", nil)
+	}
 	if err := keyFree(tx, ev.Call); err != nil {
 		return 0, err
 	}
@@ -166,10 +169,14 @@ func (d *Desk) Unclaimed(ctx context.Context) ([]store.Invocation, error) {
 // could not run now is asked about again.
 func (d *Desk) refused(ctx context.Context, ev writ.Event) error {
 	entry := ledger.EntryOf(ev)
-	if ev.Approval.ID != "" && ev.Approval.Grant == "" {
+	id := ev.Approval.ID
+	if ev.Call.Detached { // it has the id of the approval that it takes up
+		id = ev.Call.ID
+	}
+	if id != "" && ev.Approval.Grant == "" {
 		defer d.letGoOnce(ev)
 		return d.ledger.Write(ctx, func(tx *store.Tx) (ledger.Entry, error) {
-			_, err := tx.CancelInvocation(ev.Approval.ID, string(writ.KindOf(ev.Err)), stamp(d.now()))
+			_, err := tx.CancelInvocation(id, string(writ.KindOf(ev.Err)), stamp(d.now()))
 			return entry, err
 		})
 	}

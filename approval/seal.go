@@ -52,7 +52,26 @@ type Input struct {
 	Note   string `json:"note,omitempty"`
 }
 
-func sameInputs(a, b []Input) bool { return slices.Equal(a, b) }
+// unchanged says where a file that a request names is not as it was when it was asked.
+func (d *Desk) unchanged(s *Shown) error {
+	if slices.Equal(s.Inputs, d.inputs(s.call())) {
+		return nil
+	}
+	return writ.Fail(writ.Changed, "a file that the call names changed since it was asked about; the request is over, and the call has to be made again", nil)
+}
+
+// call is what was shown, as far as files and patterns need it.
+func (s *Shown) call() writ.Call {
+	c := writ.Call{Args: string(s.Args), Dir: s.Dir}
+	for _, n := range s.Resolved {
+		t := writ.Target{Pointer: n.Argument, Kind: writ.TargetHost, Host: n.Is}
+		if n.Path {
+			t = writ.Target{Pointer: n.Argument, Kind: writ.TargetPath, Path: n.Is}
+		}
+		c.Targets = append(c.Targets, t)
+	}
+	return c
+}
 
 func shown(c writ.Call, dec writ.Decision, inputs []Input) Shown {
 	s := Shown{

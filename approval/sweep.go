@@ -2,7 +2,7 @@ package approval
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"time"
 
 	"github.com/writ-run/writ"
@@ -80,19 +80,17 @@ func (d *Desk) escalate(ctx context.Context, i store.Invocation, step int, to st
 	})
 }
 
-// Renew keeps this desk's hold on what runs here, and says what could not be said
-// before.
+// Renew keeps this desk's hold on what runs here.
 func (d *Desk) Renew(ctx context.Context) error {
-	err := d.SayUnsaid(ctx)
 	d.mu.Lock()
 	none := len(d.fences) == 0
 	d.mu.Unlock()
 	if none {
-		return err
+		return nil
 	}
-	return errors.Join(err, d.ledger.Write(ctx, func(tx *store.Tx) (ledger.Entry, error) {
+	return d.ledger.Write(ctx, func(tx *store.Tx) (ledger.Entry, error) {
 		return ledger.Entry{}, tx.RenewInvocations(d.worker, stamp(d.now().Add(lease)))
-	}))
+	})
 }
 
 // Forget drops outcomes that nobody came for in a day.
@@ -130,7 +128,7 @@ func (d *Desk) settle(ctx context.Context, i store.Invocation) error {
 			return say("call.released", i, nil), whole(ok, err)
 		}
 		end := store.Ended{ID: i.ID, Worker: i.Worker, Fence: i.Fence, Status: "unknown", Outcome: "unknown", At: stamp(d.now())}
-		lost := writ.Fail(writ.Unknown, "the daemon was cut off while the call ran, so what came of it is not known; it is not run again by itself. A person looks: writ invocation show "+i.ID, nil)
+		lost := writ.Fail(writ.Unknown, "the daemon was cut off while the call ran, so what came of it is not known; it is not run again by itself. A person looks at what it was to change, then: writ invocation resolve "+i.ID, nil)
 		if again {
 			end.Status, end.Outcome = "failed", "interrupted" // which frees its key: made again, it runs again
 		}
@@ -141,7 +139,11 @@ func (d *Desk) settle(ctx context.Context, i store.Invocation) error {
 		if again || i.Asked == "" && i.Key == "" {
 			return e, nil
 		}
-		return e, tx.KeepResult(store.Kept{Invocation: i.ID, Asked: i.Asked, At: end.At, Sealed: d.sealedOutcome(i.ID, writ.Result{}, lost)})
+		var args json.RawMessage
+		if s, err := d.unsealed(i); i.Sealed != nil && err == nil {
+			args = s.Args
+		}
+		return e, tx.KeepResult(store.Kept{Invocation: i.ID, Asked: i.Asked, At: end.At, Sealed: d.sealedSaid(i.ID, said{Args: args}, lost)})
 	})
 }
 

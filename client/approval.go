@@ -28,6 +28,7 @@ type Approval struct {
 	NotBy       string `json:"not_by,omitempty" jsonschema:"four eyes: who cannot be the one to approve"`
 	Needs       string `json:"needs,omitempty" jsonschema:"the role an approver must have now, where it is not any that may approve"`
 	Escalations int    `json:"escalations,omitempty" jsonschema:"how far it was put higher"`
+	Grant       string `json:"grant,omitempty" jsonschema:"of one that was just granted: the standing approval"`
 	EditOf      string `json:"edit_of,omitempty" jsonschema:"the request that a person made this one of, with other arguments"`
 	ReplacedBy  string `json:"replaced_by,omitempty" jsonschema:"the request that a person made of this one, with other arguments"`
 
@@ -48,21 +49,26 @@ type Vote struct {
 
 // Shown is a request as a person sees it.
 type Shown struct {
-	Agent    string           `json:"agent"`
-	Chain    []string         `json:"chain,omitempty" jsonschema:"the agent and those it was delegated by"`
-	Person   string           `json:"acts_for,omitempty"`
-	Session  string           `json:"session"`
-	Task     string           `json:"task"`
-	Tool     string           `json:"tool"`
-	Args     json.RawMessage  `json:"args"`
-	Original json.RawMessage  `json:"original,omitempty" jsonschema:"what the agent asked for, where a person edited it"`
-	Dir      string           `json:"dir"`
-	Action   string           `json:"action"`
-	Reasons  []writ.Reason    `json:"reasons"`
-	Confine  writ.Confinement `json:"confinement"`
-	Policy   writ.Digest      `json:"policy"`
-	Resolved []ResolvedName   `json:"resolved,omitempty"`
-	Inputs   []Input          `json:"inputs,omitempty" jsonschema:"files that the arguments name, as they were when it was asked"`
+	Agent     string           `json:"agent"`
+	Chain     []string         `json:"chain,omitempty" jsonschema:"the agent and those it was delegated by"`
+	Person    string           `json:"acts_for,omitempty"`
+	Session   string           `json:"session"`
+	Task      string           `json:"task"`
+	Tool      string           `json:"tool"`
+	Args      json.RawMessage  `json:"args"`
+	Original  json.RawMessage  `json:"original,omitempty" jsonschema:"what the agent asked for, where a person edited it"`
+	Dir       string           `json:"dir"`
+	Action    string           `json:"action"`
+	Risk      string           `json:"risk"`
+	Class     string           `json:"class"`
+	Dangerous bool             `json:"dangerous,omitempty"`
+	Reasons   []writ.Reason    `json:"reasons"`
+	Confine   writ.Confinement `json:"confinement"`
+	Policy    writ.Digest      `json:"policy"`
+	Base      writ.Digest      `json:"base" jsonschema:"of the reach without what this call's arguments add, which a grant is bound to"`
+	Resolved  []ResolvedName   `json:"resolved,omitempty"`
+	Inputs    []Input          `json:"inputs,omitempty" jsonschema:"files that the arguments name, as they were when it was asked"`
+	Code      bool             `json:"code,omitempty" jsonschema:"a program made the call, not a model"`
 }
 
 // ResolvedName is a path or host of the arguments and what it really names.

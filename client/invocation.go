@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"net/url"
 	"time"
 
@@ -42,9 +43,10 @@ type Invocation struct {
 	CPU            *int64   `json:"measured_cpu_micros,omitempty"`
 	ResultBytes    *int64   `json:"result_bytes,omitempty"`
 
-	Resolution *Resolution `json:"resolution,omitempty" jsonschema:"what a person found out about an unknown outcome"`
-	Result     *CallReply  `json:"result,omitempty" jsonschema:"of one: what the tool gave back, where it is kept for whoever comes back for it"`
-	Error      *CallError  `json:"error,omitempty" jsonschema:"of one: why there is no result, where that is kept"`
+	Args       json.RawMessage `json:"args,omitempty" jsonschema:"of one whose outcome is unknown, where they were kept: its arguments"`
+	Resolution *Resolution     `json:"resolution,omitempty" jsonschema:"what a person found out about an unknown outcome"`
+	Result     *CallReply      `json:"result,omitempty" jsonschema:"of one: what the tool gave back, where it is kept for whoever comes back for it"`
+	Error      *CallError      `json:"error,omitempty" jsonschema:"of one: why there is no result, where that is kept"`
 }
 
 // CallError says why a call has no result.

@@ -72,19 +72,28 @@ func (e *Engine) do(ctx context.Context, c Call, id string) (Outcome, error) {
 		e.hooks.denied(e.log, call, err)
 		return Outcome{CallID: id}, err
 	}
-	if call.Key != "" {
+	if call.Key != "" && e.permitted(ctx, call) {
 		var before *writ.Already
-		switch err := e.desk.Recall(ctx, call); {
+		switch was, err := e.desk.Recall(ctx, call); {
 		case errors.As(err, &before):
 			return Outcome{before.Call, before.Result}, before.Err
+		case err != nil && was != "":
+			return Outcome{CallID: was}, err
 		case err != nil:
-			return Outcome{CallID: id}, err
+			return Outcome{CallID: id}, e.refuse(ctx, call, d, "", err)
 		}
 	}
 	as := id
 	res, err := e.gate.Do(context.WithValue(ctx, ranAs{}, &as), call)
 	e.hooks.over(e.log, call, res, err)
 	return Outcome{as, res}, err
+}
+
+// permitted reports whether a call may be made now: what came of it before is not
+// handed out to somebody who could not make it any more.
+func (e *Engine) permitted(ctx context.Context, c writ.Call) bool {
+	d, err := decider{e}.Decide(ctx, c)
+	return err == nil && d.Effect != writ.Deny
 }
 
 // ranAs is the key of the id that a call ran under, where it was asked about before.

@@ -169,10 +169,13 @@ func (e *Engine) open(ctx context.Context, cfg *config.Config, loaded []*define.
 	e.sweeper.Go(e.sweep)
 	e.sweeper.Go(e.renew)
 	e.sweeper.Go(e.resume)
-	return e.ledger.Append(ctx, ledger.Entry{Kind: "engine.opened", Data: []wire.Field{
-		wire.Str("policy", cfg.Digest.String()), wire.Str("version", Version()),
-		wire.Str("unsafe", strings.Join(cfg.Warnings, "\n")),
-	}})
+	return e.ledger.Write(ctx, func(tx *store.Tx) (ledger.Entry, error) {
+		// What was granted under another configuration does not come back with this one.
+		return ledger.Entry{Kind: "engine.opened", Data: []wire.Field{
+			wire.Str("policy", cfg.Digest.String()), wire.Str("version", Version()),
+			wire.Str("unsafe", strings.Join(cfg.Warnings, "\n")),
+		}}, tx.RevokeOtherGrants(cfg.Digest.String(), e.ledger.Now())
+	})
 }
 
 // Config is the configuration in force.
@@ -195,16 +198,21 @@ func (e *Engine) sweep() {
 
 const sweepEvery = time.Minute
 
-// renew keeps the hold on what runs here.
+// renew keeps the hold on what runs here, and says what could not be said before.
 func (e *Engine) renew() {
-	for {
+	const often = 2 * time.Second
+	for n := 1; ; n++ {
 		select {
 		case <-e.closing:
 			return
-		case <-time.After(approval.RenewEvery):
+		case <-time.After(often):
 		}
-		if err := e.desk.Renew(context.Background()); err != nil {
-			e.log.Error("the hold on what runs could not be renewed", "err", err)
+		err := e.desk.SayUnsaid(context.Background())
+		if n%int(approval.RenewEvery/often) == 0 {
+			err = errors.Join(err, e.desk.Renew(context.Background()))
+		}
+		if err != nil {
+			e.log.Error("what runs, or has ended, could not be written down", "err", err)
 		}
 	}
 }
@@ -227,6 +235,11 @@ func (e *Engine) Close() error {
 	}
 	if e.ledger == nil {
 		return e.close()
+	}
+	if e.desk != nil { // an end that is known here is not left to be unknown
+		if err := e.desk.SayUnsaid(context.Background()); err != nil {
+			e.log.Error("the end of a call could not be written down; it will be unknown", "err", err)
+		}
 	}
 	err := e.ledger.Append(context.Background(), ledger.Entry{Kind: "engine.closed"})
 	return errors.Join(err, e.close())

@@ -73,8 +73,12 @@ func (e *Engine) resume() {
 				case <-e.closing:
 					return
 				}
-				defer func() { <-running }()
 				e.runDetached(i)
+				<-running
+				select { // whatever went wrong, it is not tried again at once
+				case <-time.After(time.Second):
+				case <-e.closing:
+				}
 			})
 		}
 		select {
@@ -113,7 +117,7 @@ func (e *Engine) runDetached(i store.Invocation) {
 	_, err = e.do(ctx, Call{
 		Agent: i.Agent, Token: i.Token, Tool: i.Tool, Args: []byte(shown.Args), Session: shown.Session, Task: task, Door: i.Door,
 		Code: shown.Code, Cost: i.Cost, resumes: i.ID,
-	}, approval.NewID(e.ledger.Time()))
+	}, i.ID)
 	if err != nil && writ.KindOf(err) != writ.Pending {
 		e.log.Info("an approved call that nobody waited for did not succeed", "call", i.ID, "err", err)
 	}
@@ -128,14 +132,14 @@ type Invocation struct {
 
 // Invocation finds a call by its id, for its own agent, or for the operator (who).
 func (e *Engine) Invocation(ctx context.Context, who, id string) (Invocation, error) {
-	i, ok, err := e.store.Invocation(ctx, id)
+	i, ok, err := e.store.Standing(ctx, id)
 	if err != nil {
 		return Invocation{}, err
 	}
 	if !ok || who != "" && !e.Below(i.Agent, who) {
 		return Invocation{}, writ.Fail(writ.NotFound, fmt.Sprintf("there is no invocation %q; 'writ invocation list' shows them", clip(id)), nil)
 	}
-	out := Invocation{Invocation: i}
+	out := Invocation{Invocation: approval.AsOf(i, e.ledger.Now())}
 	r, ok, err := e.store.Resolution(ctx, id)
 	if err != nil {
 		return out, err
@@ -143,7 +147,10 @@ func (e *Engine) Invocation(ctx context.Context, who, id string) (Invocation, er
 	if ok {
 		out.Resolution = &r
 	}
-	out.Outcome, err = e.desk.Outcome(ctx, id, who != "")
+	if who != "" && e.stops.is(e.at().chain(who)) != "" {
+		return out, nil // a stopped agent is handed nothing
+	}
+	out.Outcome, err = e.desk.Outcome(ctx, id, who == i.Agent)
 	return out, err
 }
 
@@ -192,7 +199,7 @@ func (e *Engine) CancelInvocation(ctx context.Context, who, id string) (Invocati
 			break
 		}
 	}
-	after, readErr := e.Invocation(ctx, who, id)
+	after, readErr := e.AwaitInvocation(ctx, who, id, 10*time.Second) // its end is written down a moment after it ended
 	if readErr != nil {
 		return after, errors.Join(err, readErr)
 	}

@@ -59,6 +59,9 @@ func (e *Engine) reload(ctx context.Context) (before, next *rules, err error) {
 		if cfg.Digest == old.Digest {
 			return entry, nil
 		}
+		if err := tx.RevokeOtherGrants(cfg.Digest.String(), e.ledger.Now()); err != nil {
+			return entry, err
+		}
 		entry.Also, err = approval.EndAsked(tx, "*", "", "", "reloaded", e.ledger.Now())
 		return entry, err
 	})

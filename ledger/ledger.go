@@ -208,6 +208,13 @@ func (l *Ledger) commit(batch []*change) {
 		}
 		return nil
 	})
+	if errors.Is(err, store.ErrRefused) && len(batch) > 1 {
+		for _, c := range batch { // each by itself, so that nobody pays for another's mistake
+			c.err = nil
+			l.commit([]*change{c})
+		}
+		return
+	}
 	if err == nil {
 		l.mu.Lock()
 		l.seq, l.last = seq, last

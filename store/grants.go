@@ -39,14 +39,17 @@ func (db *DB) Grants(ctx context.Context) ([]Grant, error) {
 	return query(ctx, db, scanGrant, grantColumns+` ORDER BY made_at DESC, id`)
 }
 
+// byApprover: a grant is good while whoever made it may approve.
+const byApprover = ` AND EXISTS (SELECT 1 FROM people p WHERE p.name = grants.made_by AND p.role IN ('approver', 'admin'))`
+
 // LiveGrants lists those of an agent and a tool that can still be used.
 func (db *DB) LiveGrants(ctx context.Context, agent, tool, now string) ([]Grant, error) {
-	return query(ctx, db, scanGrant, grantColumns+` WHERE agent = $1 AND tool_key = $2 AND revoked_at = '' AND used < max_uses AND expires_at > $3 ORDER BY expires_at, id`, agent, tool, now)
+	return query(ctx, db, scanGrant, grantColumns+` WHERE agent = $1 AND tool_key = $2 AND revoked_at = '' AND used < max_uses AND expires_at > $3`+byApprover+` ORDER BY expires_at, id`, agent, tool, now)
 }
 
 // GrantLive reports whether a grant can be used now.
 func (tx *Tx) GrantLive(id, now string) (bool, error) {
-	n, err := tx.count(`SELECT count(*) FROM grants WHERE id = $1 AND revoked_at = '' AND used < max_uses AND expires_at > $2`, id, now)
+	n, err := tx.count(`SELECT count(*) FROM grants WHERE id = $1 AND revoked_at = '' AND used < max_uses AND expires_at > $2`+byApprover, id, now)
 	return n == 1, err
 }
 
@@ -65,4 +68,9 @@ func (tx *Tx) RevokeGrant(id, by, now string) (bool, error) {
 // RevokeGrants ends all of an agent, or everybody's under "*".
 func (tx *Tx) RevokeGrants(agent, by, now string) error {
 	return tx.exec(`UPDATE grants SET revoked_at = $1, revoked_by = $2 WHERE revoked_at = '' AND ($3 = '*' OR agent = $4)`, now, by, agent, agent)
+}
+
+// RevokeOtherGrants ends all that were made under another policy than this.
+func (tx *Tx) RevokeOtherGrants(policy, now string) error {
+	return tx.exec(`UPDATE grants SET revoked_at = $1, revoked_by = '' WHERE revoked_at = '' AND policy <> $2`, now, policy)
 }

@@ -91,15 +91,25 @@ func (db *DB) Invocation(ctx context.Context, id string) (i Invocation, ok bool,
 	return first(query(ctx, db, scanInvocation, invocationColumns+` WHERE id = $1`, id))
 }
 
-// OpenInvocation finds the one that is asked about, or runs, for a call as it was
-// asked.
-func (db *DB) OpenInvocation(ctx context.Context, asked string) (i Invocation, ok bool, err error) {
-	return first(query(ctx, db, scanInvocation, invocationColumns+` WHERE asked = $1 AND asked <> '' AND status IN ('pending', 'running')`, asked))
+// Standing is Invocation without what it shows, which can be large: for whoever waits.
+func (db *DB) Standing(ctx context.Context, id string) (i Invocation, ok bool, err error) {
+	return first(query(ctx, db, scanInvocation, listedColumns+` WHERE id = $1`, id))
 }
 
-// KeyedInvocation finds the one that an agent made with a key of its own.
+// OpenInvocation finds the one that is asked about, or runs, for a call as it was
+// asked, without what it shows.
+func (db *DB) OpenInvocation(ctx context.Context, asked string) (i Invocation, ok bool, err error) {
+	return first(query(ctx, db, scanInvocation, listedColumns+` WHERE asked = $1 AND asked <> '' AND status IN ('pending', 'running')`, asked))
+}
+
+// KeyedInvocation finds the one that an agent made with a key of its own, or that was
+// one with it; without what it shows.
 func (db *DB) KeyedInvocation(ctx context.Context, agent, key string) (i Invocation, ok bool, err error) {
-	return first(query(ctx, db, scanInvocation, invocationColumns+` WHERE agent = $1 AND idempotency_key = $2 AND idempotency_key <> '' AND status <> 'denied' AND outcome <> 'interrupted'`, agent, key))
+	i, ok, err = first(query(ctx, db, scanInvocation, listedColumns+` WHERE agent = $1 AND idempotency_key = $2 AND idempotency_key <> '' AND status <> 'denied' AND outcome <> 'interrupted'`, agent, key))
+	if err != nil || ok {
+		return i, ok, err
+	}
+	return first(query(ctx, db, scanInvocation, listedColumns+` WHERE id = (SELECT invocation FROM invocation_keys WHERE agent = $1 AND idempotency_key = $2)`, agent, key))
 }
 
 // OverInvocations lists requests whose time is over and approved calls that nobody
@@ -141,22 +151,31 @@ func (db *DB) LedTo(ctx context.Context, i Invocation, n int) ([]Invocation, err
 }
 
 // ledToWithin bounds how many calls of everybody are looked at for LedTo.
-const ledToWithin = 2000
+const ledToWithin = 500
 
 const insertInvocation = `INSERT INTO tool_invocations (` + invocationNames + `, sealed)
-	SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30,
-	$31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44, $45
-	WHERE $46 = 'denied' OR EXISTS (SELECT 1 FROM tools_registry WHERE key = $47 AND definition = $48 AND dangerous <= $49 AND (requires_approval = 0 OR $50 <> 'not_required')
-	AND (CASE egress_class WHEN 'none' THEN 0 WHEN 'read_only' THEN 1 ELSE 2 END) <= (CASE $51 WHEN 'none' THEN 0 WHEN 'read_only' THEN 1 ELSE 2 END))`
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30,
+	$31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44, $45)`
 
-// AddInvocation adds one as it begins: pending, running or denied. It reports false
-// when its tool is not registered as it was decided about, or counts as more by now.
+// startInvocation is the same for a call that runs at once, with what every such call
+// has in common written out: this is what most calls wait for.
+const startInvocation = `INSERT INTO tool_invocations (` + invocationNames + `, sealed)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 0, $13, $14, $15, $16, $17, '', '', '', 0, '', '', $18, '',
+	'running', 'not_required', '', 0, '', '', '', $18, $18, '', $19, 1, $20, '', '', NULL, NULL, NULL, NULL)`
+
+// AddInvocation adds one as it begins: pending, running or denied. It reports false,
+// having changed nothing, when the database refuses it: its tool is not registered as
+// it was decided about, or counts as more by now.
 func (tx *Tx) AddInvocation(i *Invocation) (bool, error) {
+	if i.Status == "running" && i.Approval == "not_required" && !i.Dangerous {
+		return tx.taken(startInvocation, i.ID, i.Tool, i.Definition, i.Agent, i.Person, i.Token, i.Session, i.Task, i.Door, i.Action, i.Risk, i.Class, i.Reads,
+			i.ArgsDigest, i.ArgsBytes, i.Key, deref(&i.Cost), i.Started, i.Worker, i.Lease)
+	}
 	args := i.fields()
 	for n, p := range args {
 		args[n] = deref(p)
 	}
-	return tx.changed(insertInvocation, append(args, i.Sealed, i.Status, i.Tool, i.Definition, i.Dangerous, i.Approval, i.Class)...)
+	return tx.taken(insertInvocation, append(args, i.Sealed)...)
 }
 
 // deref turns a pointer to a field into its value, as a driver takes it.
@@ -183,12 +202,16 @@ func deref(p any) any {
 }
 
 // Waiting counts the requests that an agent, with those it delegated to, has
-// waiting.
-func (tx *Tx) Waiting(agent, now string) (int, error) {
+// waiting. What is over counts until somebody ends it: sweep first.
+func (tx *Tx) Waiting(agent string) (int, error) {
 	base, _, _ := strings.Cut(agent, "/") // a child's name begins with its parent's
 	// "0" comes right after "/", so the range is every name below base.
-	return tx.count(`SELECT count(*) FROM tool_invocations WHERE status = 'pending' AND expires_at > $1 AND (agent = $2 OR agent > $3 AND agent < $4)`,
-		now, base, base+"/", base+"0")
+	own, err := tx.count(`SELECT count(*) FROM tool_invocations WHERE status = 'pending' AND agent = $1`, base)
+	if err != nil {
+		return 0, err
+	}
+	below, err := tx.count(`SELECT count(*) FROM tool_invocations WHERE status = 'pending' AND agent > $1 AND agent < $2`, base+"/", base+"0")
+	return own + below, err
 }
 
 // Asked counts the requests that an agent, with those it delegated to, made since a
@@ -216,18 +239,28 @@ func (tx *Tx) IsOpen(asked string) (bool, error) {
 	return n > 0, err
 }
 
-// Keyed is the id of what an agent made with a key of its own, and the digests of its
-// tool and arguments; empty: it made nothing.
+// Keyed is the id of what an agent made with a key of its own, or that was one with it,
+// and the digests of its tool and arguments; empty: it made nothing.
 func (tx *Tx) Keyed(agent, key string) (id, definition, args string, err error) {
-	err = tx.db.writer.QueryRowContext(tx.ctx, `SELECT id, definition, args_sha256 FROM tool_invocations
-		WHERE agent = $1 AND idempotency_key = $2 AND idempotency_key <> '' AND status <> 'denied' AND outcome <> 'interrupted'`, agent, key).Scan(&id, &definition, &args)
-	if err == sql.ErrNoRows {
-		return "", "", "", nil
+	for _, which := range []string{
+		`agent = $1 AND idempotency_key = $2 AND idempotency_key <> '' AND status <> 'denied' AND outcome <> 'interrupted'`,
+		`id = (SELECT invocation FROM invocation_keys WHERE agent = $1 AND idempotency_key = $2)`,
+	} {
+		err = tx.db.writer.QueryRowContext(tx.ctx, `SELECT id, definition, args_sha256 FROM tool_invocations WHERE `+which, agent, key).Scan(&id, &definition, &args)
+		if err == nil {
+			return id, definition, args, nil
+		}
+		if err != sql.ErrNoRows {
+			return "", "", "", tx.db.unavailable(err)
+		}
 	}
-	if err != nil {
-		err = tx.db.unavailable(err)
-	}
-	return id, definition, args, err
+	return "", "", "", nil
+}
+
+// AddKey says that a call with this key is one with an invocation; false: the key
+// stands for another already.
+func (tx *Tx) AddKey(agent, key, id string) (bool, error) {
+	return tx.taken(`INSERT INTO invocation_keys (agent, idempotency_key, invocation) VALUES ($1, $2, $3)`, agent, key, id)
 }
 
 // EscalateInvocation says that a request is now asked about higher up.

@@ -33,7 +33,7 @@ var States = map[string]string{
 	"rejected":  `status = 'rejected'`,
 	"expired":   `(status = 'expired' OR status = 'pending' AND expires_at <= $now OR status = 'running' AND worker = '' AND expires_at <= $now OR status = 'cancelled' AND outcome = 'expired')`,
 	"cancelled": `status = 'cancelled'`,
-	"unknown":   `status = 'unknown'`,
+	"unknown":   `status = 'unknown' AND NOT EXISTS (SELECT 1 FROM invocation_resolutions r WHERE r.invocation = tool_invocations.id)`, // to be settled
 	"denied":    `status = 'denied'`,
 	"asked":     `asked <> ''`,
 	"approved":  `status = 'running' AND fence = 0 AND expires_at > $now`,

@@ -43,14 +43,18 @@ func (tx *Tx) DeliverResult(id, now string) (bool, error) {
 	return tx.changed(`UPDATE invocation_results SET delivered_at = $1 WHERE invocation = $2 AND delivered_at = ''`, now, id)
 }
 
-// DropResults forgets outcomes kept before a time.
+// settled leaves out what is unknown until a person has found out.
+const settled = ` AND NOT EXISTS (SELECT 1 FROM tool_invocations i WHERE i.id = invocation_results.invocation AND i.status = 'unknown'
+	AND NOT EXISTS (SELECT 1 FROM invocation_resolutions r WHERE r.invocation = i.id))`
+
+// DropResults forgets outcomes kept before a time, but for what nobody has settled.
 func (tx *Tx) DropResults(before string) error {
-	return tx.exec(`DELETE FROM invocation_results WHERE kept_at < $1`, before)
+	return tx.exec(`DELETE FROM invocation_results WHERE kept_at < $1`+settled, before)
 }
 
 // OldResults reports whether there is an outcome kept before a time.
 func (db *DB) OldResults(ctx context.Context, before string) (bool, error) {
 	_, ok, err := first(query(ctx, db, func(rows *sql.Rows) (id string, err error) { return id, rows.Scan(&id) },
-		`SELECT invocation FROM invocation_results WHERE kept_at < $1 LIMIT 1`, before))
+		`SELECT invocation FROM invocation_results WHERE kept_at < $1`+settled+` LIMIT 1`, before))
 	return ok, err
 }

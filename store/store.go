@@ -24,12 +24,14 @@ type DB struct {
 	begin   *sql.Stmt
 	commit  *sql.Stmt
 	hot     map[string]*sql.Stmt // and these for most, by their text
+	refused func(error) bool
 	explain func(error) error
 	release func() error
 }
 
 // Options are what an engine knows that the queries do not.
 type Options struct {
+	Refused func(error) bool  // whether a guard of the schema refused a statement, which then changed nothing
 	Explain func(error) error // turns an engine's error into one that says what to do
 	Release func() error      // gives up the lock on the store
 }
@@ -40,13 +42,13 @@ func New(ctx context.Context, pool *sql.DB, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := &DB{pool: pool, writer: conn, explain: o.Explain, release: o.Release, hot: map[string]*sql.Stmt{}}
+	db := &DB{pool: pool, writer: conn, refused: o.Refused, explain: o.Explain, release: o.Release, hot: map[string]*sql.Stmt{}}
 	for text, stmt := range map[string]**sql.Stmt{insertEntry: &db.entry, "BEGIN IMMEDIATE": &db.begin, "COMMIT": &db.commit} {
 		if *stmt, err = conn.PrepareContext(ctx, text); err != nil {
 			return nil, errors.Join(err, conn.Close())
 		}
 	}
-	for _, text := range []string{insertInvocation, finishInvocation, insertUse, succeedUse, fullSession, fullTask, fullAgent, succeededIn} {
+	for _, text := range []string{startInvocation, finishInvocation, insertUse, succeedUse, fullSession, fullTask, fullAgent, succeededIn} {
 		if db.hot[text], err = conn.PrepareContext(ctx, text); err != nil {
 			return nil, errors.Join(err, conn.Close())
 		}
@@ -103,8 +105,15 @@ func (tx *Tx) Rollback() error {
 	return err
 }
 
+// ErrRefused says that a guard of the schema refused a change: not the store is at
+// fault, but whoever asked.
+var ErrRefused = errors.New("a guard of the database refused it")
+
 // unavailable is the error of a store that cannot be written or read now.
 func (db *DB) unavailable(err error) error {
+	if db.refused(err) {
+		return writ.Fail(writ.StoreUnavailable, "the store does not take this change; the daemon's log has the cause", errors.Join(ErrRefused, err))
+	}
 	why := db.explain(err)
 	if why == err { // the engine's own words are for the log (I15)
 		why = errors.New("the database refused it; the daemon's log has the cause")
@@ -124,6 +133,19 @@ func (tx *Tx) changed(query string, args ...any) (bool, error) {
 		return false, tx.db.unavailable(err) // what it changed is unknown: nothing of this transaction may stay
 	}
 	return n == 1, nil
+}
+
+// taken runs a statement that a guard of the schema may refuse; it reports false,
+// having changed nothing, when one does.
+func (tx *Tx) taken(query string, args ...any) (bool, error) {
+	_, err := tx.run(query, args...)
+	if err != nil && tx.db.refused(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, tx.db.unavailable(err)
+	}
+	return true, nil
 }
 
 func (tx *Tx) exec(query string, args ...any) error {

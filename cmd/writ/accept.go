@@ -105,7 +105,7 @@ takes the passphrase of a person with the role operator or admin.`,
 			return a.said("accepted", args[0])
 		},
 	}
-	personFlags(c, &src)
+	a.personFlags(c, &src)
 	c.Flags().StringVar(&digest, "digest", "", "accept only if the definition has this digest (default: the one shown now)")
 	return c
 }

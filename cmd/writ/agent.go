@@ -117,7 +117,7 @@ func (a *app) agentToken() *cobra.Command {
 			return nil
 		},
 	}
-	personFlags(c, &src)
+	a.personFlags(c, &src)
 	return c
 }
 

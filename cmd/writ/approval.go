@@ -68,7 +68,22 @@ func ago(at string) string {
 	if err != nil {
 		return at
 	}
-	return time.Since(t).Round(time.Second).String() + " ago"
+	return span(time.Since(t)) + " ago"
+}
+
+// span is a length of time in the two largest units that it has.
+func span(d time.Duration) string {
+	switch d = d.Round(time.Second); {
+	case d >= 48*time.Hour:
+		return fmt.Sprintf("%dd", d/(24*time.Hour))
+	case d >= time.Hour:
+		d = d.Round(time.Minute)
+		return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
+	case d >= time.Minute:
+		return fmt.Sprintf("%dm%02ds", d/time.Minute, d%time.Minute/time.Second)
+	default:
+		return fmt.Sprintf("%ds", max(0, d)/time.Second)
+	}
 }
 
 func until(at string) string {
@@ -76,17 +91,20 @@ func until(at string) string {
 	if err != nil {
 		return at
 	}
-	if d := time.Until(t); d > 0 {
-		return "in " + d.Round(time.Minute).String()
+	if t.Year() == 9999 {
+		return "never"
 	}
-	return "over"
+	if d := time.Until(t); d > 0 {
+		return "in " + span(d)
+	}
+	return span(-time.Until(t)) + " ago"
 }
 
 func (a *app) approvalShow() *cobra.Command {
 	return &cobra.Command{
 		ValidArgsFunction: a.offer(pendingIDs),
 		Use:               "show ID", Short: "Show one request whole: what will run, what it can reach, why it asks",
-		Example: "  writ approval show ap_abc123", Args: exactly(1, "the id of a request; 'writ approval list' shows them"),
+		Example: "  writ approval show call_abc123", Args: exactly(1, "the id of a request; 'writ approval list' shows them"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			daemon, err := a.connect(cmd.Context())
 			if err != nil {
@@ -115,7 +133,7 @@ func (a *app) approvalDecide(approve bool) *cobra.Command {
 		Use: use, Short: short, Args: exactly(1, "the id of a request; 'writ approval list' shows them"),
 		Long: short + `. It takes the passphrase of a person with the role
 approver or admin, typed on the terminal.`,
-		Example: fmt.Sprintf("  writ approval %s ap_abc123", use[:len(use)-3]),
+		Example: fmt.Sprintf("  writ approval %s call_abc123", use[:len(use)-3]),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			daemon, err := a.connect(cmd.Context())
 			if err != nil {
@@ -125,7 +143,7 @@ approver or admin, typed on the terminal.`,
 		},
 	}
 	c.ValidArgsFunction = a.offer(pendingIDs)
-	personFlags(c, &src)
+	a.personFlags(c, &src)
 	c.Flags().StringVar(&digest, "digest", "", "decide only if the request has this digest (default: the one shown now)")
 	if !approve {
 		c.Flags().StringVar(&reason, "reason", "", "why; the agent is told, marked as a person's words")
@@ -133,8 +151,9 @@ approver or admin, typed on the terminal.`,
 	return c
 }
 
-func personFlags(c *cobra.Command, src *passphraseSource) {
+func (a *app) personFlags(c *cobra.Command, src *passphraseSource) {
 	c.Flags().StringVar(&src.name, "as", "", "who you are (default: the only person there is)")
+	a.flagValues(c, "as", personNames)
 	c.Flags().BoolVar(&src.stdin, "passphrase-stdin", false, "read the passphrase from standard input, for password managers")
 }
 
@@ -149,6 +168,9 @@ func (a *app) showRequest(ctx context.Context, r client.Approval) error {
 
 // decide shows the request and sends back the digest of what was shown.
 func (a *app) decide(ctx context.Context, daemon *client.Client, id string, req client.DecisionRequest, src *passphraseSource) error {
+	if err := src.who(ctx, daemon); err != nil {
+		return err
+	}
 	r, err := daemon.Approval(ctx, id)
 	if err != nil {
 		return err
@@ -179,6 +201,8 @@ func (a *app) answer(ctx context.Context, daemon *client.Client, id string, req 
 	switch {
 	case r.State == "pending":
 		fmt.Printf("%s has %d of %d answers it takes\n", r.ID, len(r.Votes), r.Quorum)
+	case req.Grant != nil:
+		fmt.Printf("%s approved by %s; it runs now, once\n%s covers %d later calls; to end it: %s approval revoke %s\n", r.ID, r.By, r.Grant, req.Grant.Uses, self(), r.Grant)
 	case req.Approve:
 		fmt.Printf("%s approved by %s; it runs now, once\n", r.ID, r.By)
 	default:

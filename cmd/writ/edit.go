@@ -34,12 +34,15 @@ passphrase of a person with the role approver or admin. The agent is told.`,
 		},
 	}
 	c.ValidArgsFunction = a.offer(pendingIDs)
-	personFlags(c, &src)
+	a.personFlags(c, &src)
 	c.Flags().StringVar(&args, "args", "", "the arguments as a JSON object (default: edit them with $EDITOR)")
 	return c
 }
 
 func (a *app) edit(ctx context.Context, daemon *client.Client, id, args string, src *passphraseSource) error {
+	if err := src.who(ctx, daemon); err != nil {
+		return err
+	}
 	r, err := daemon.Approval(ctx, id)
 	if err != nil {
 		return err

@@ -58,7 +58,7 @@ the tool or of the configuration ends the grant, and so does a stop of the agent
 		},
 	}
 	c.ValidArgsFunction = a.offer(pendingIDs)
-	personFlags(c, &src)
+	a.personFlags(c, &src)
 	c.Flags().DurationVar(&lasts, "for", time.Hour, "how long it is good for, at most 168h")
 	c.Flags().IntVar(&uses, "uses", 20, "how many later calls, at most 1000")
 	c.Flags().StringArrayVar(&match, "match", nil, "ARGUMENT=PATTERN: let this argument vary (repeatable)")

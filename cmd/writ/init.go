@@ -81,7 +81,7 @@ there already, so it can be run again.`,
 	c.Flags().StringVar(&workspace, "workspace", "", "directory the agent works in (default "+defaultWorkspace()+")")
 	c.Flags().StringVar(&agent, "agent", "coder", "name of the agent")
 	c.Flags().BoolVar(&noPerson, "no-person", false, "write the configuration only")
-	personFlags(c, &src)
+	a.personFlags(c, &src)
 	return c
 }
 

@@ -41,10 +41,10 @@ func (a *app) invocationList() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			slices.Reverse(page.Data)
 			if a.json {
 				return a.print(page.Data)
 			}
-			slices.Reverse(page.Data)
 			return listInvocations(page)
 		},
 	}
@@ -102,7 +102,11 @@ func (a *app) showInvocation(i client.Invocation) error {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	line := func(name, format string, args ...any) { fmt.Fprintf(w, "%s\t%s\n", name, fmt.Sprintf(format, args...)) }
 	line("invocation", "%s", i.ID)
-	line("status", "%s (%s), approval %s", i.Status, i.Outcome, i.ApprovalStatus)
+	status := i.Status
+	if i.Outcome != "" && i.Outcome != i.Status {
+		status += " (" + i.Outcome + ")"
+	}
+	line("status", "%s, approval %s", status, i.ApprovalStatus)
 	line("agent", "%s", oneLine(i.Agent))
 	line("tool", "%s, %s, class %s, risk %s", oneLine(i.Tool), i.Action, i.Class, i.Risk)
 	line("arguments", "%d bytes, sha256 %s", i.ArgsBytes, i.ArgsDigest)
@@ -114,7 +118,10 @@ func (a *app) showInvocation(i client.Invocation) error {
 		line("grant", "%s", i.Grant)
 	}
 	if i.Started != "" {
-		line("started", "%s, taken up %d times", i.Started, i.Attempt)
+		line("started", "%s", i.Started)
+	}
+	if i.Attempt > 1 {
+		line("taken up", "%d times", i.Attempt)
 	}
 	if i.Completed != "" {
 		line("ended", "%s", i.Completed)
@@ -143,13 +150,19 @@ func (a *app) showInvocation(i client.Invocation) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
+	if i.Args != nil {
+		fmt.Println("\narguments")
+		if err := writeArguments(os.Stdout, i.Args); err != nil {
+			return err
+		}
+	}
 	switch {
 	case i.Error != nil:
 		fmt.Printf("\n%s\n", visible(i.Error.Detail))
 	case i.Result != nil:
 		fmt.Printf("\n%s\n", visible(i.Result.Content))
 	case i.Status == "unknown" && i.Resolution == nil:
-		fmt.Println("\nthe daemon was cut off while it ran; look at what it was to change, then: writ invocation resolve " + i.ID + " --happened yes|no|partly")
+		fmt.Println("\nthe daemon was cut off while it ran; look at what it was to change, then: writ invocation resolve " + i.ID + " --happened yes|no|partly --note HOW")
 	}
 	return nil
 }
@@ -195,6 +208,12 @@ your word is kept beside it. Nothing is run. It takes your passphrase.`,
 			if err != nil {
 				return err
 			}
+			if note == "" {
+				return usagef("--note: say how you know; it is kept, and cannot be added later")
+			}
+			if err := src.who(cmd.Context(), daemon); err != nil {
+				return err
+			}
 			by, err := src.credentials(cmd.Context())
 			if err != nil {
 				return err
@@ -207,7 +226,7 @@ your word is kept beside it. Nothing is run. It takes your passphrase.`,
 		},
 	}
 	c.ValidArgsFunction = a.offer(unknownInvocations)
-	personFlags(c, &src)
+	a.personFlags(c, &src)
 	c.Flags().StringVar(&happened, "happened", "", "yes, no or partly")
 	c.Flags().StringVar(&note, "note", "", "how you know")
 	a.flagWords(c, "happened", happenings)

@@ -65,7 +65,7 @@ own at the prompt. People are never removed: one who has gone is made a viewer.
 		},
 	}
 	c.ValidArgsFunction = a.offerRole(nil)
-	a.adminFlags(c, &src)
+	a.personFlags(c, &src)
 	c.Flags().Lookup("passphrase-stdin").Usage = twoLines
 	return c
 }
@@ -139,7 +139,7 @@ decision on. The last admin stays one.
 		},
 	}
 	c.ValidArgsFunction = a.offerRole(personNames)
-	a.adminFlags(c, &src)
+	a.personFlags(c, &src)
 	return c
 }
 
@@ -166,7 +166,7 @@ writ person recover.`,
 		},
 	}
 	c.ValidArgsFunction = a.offer(personNames)
-	a.adminFlags(c, &src)
+	a.personFlags(c, &src)
 	c.Flags().Lookup("as").Usage = "who you are (default: NAME, else the only person there is)"
 	c.Flags().Lookup("passphrase-stdin").Usage = twoLines
 	return c
@@ -242,12 +242,6 @@ stopped, and it is written down: everybody who reads the ledger sees it.`,
 	c.ValidArgsFunction = a.offer(personNames)
 	c.Flags().BoolVar(&src.stdin, "passphrase-stdin", false, "read the new passphrase from standard input, for password managers")
 	return c
-}
-
-// adminFlags are personFlags, with names to complete.
-func (a *app) adminFlags(c *cobra.Command, src *passphraseSource) {
-	personFlags(c, src)
-	a.flagValues(c, "as", personNames)
 }
 
 // admin reads the passphrase of whoever acts, where another is asked for as well.

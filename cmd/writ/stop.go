@@ -53,7 +53,7 @@ what it runs is killed. A stop survives restarts; only a person lifts it, with
 	c.Flags().BoolVar(&all, "all", false, "every agent")
 	c.Flags().BoolVar(&lift, "lift", false, "lift the stop instead; takes a passphrase")
 	c.Flags().StringVar(&reason, "reason", "", "why; recorded")
-	personFlags(c, &src)
+	a.personFlags(c, &src)
 	return c
 }
 

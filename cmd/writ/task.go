@@ -122,7 +122,7 @@ func (a *app) taskRate() *cobra.Command {
 			return a.said("rated", args[0])
 		},
 	}
-	personFlags(c, &src)
+	a.personFlags(c, &src)
 	return c
 }
 

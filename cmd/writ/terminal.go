@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"os/exec"
 	"os/user"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"golang.org/x/term"
@@ -29,10 +31,33 @@ func oneLine(s string) string { return display.Line(s) }
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
 func (a *app) print(v any) error {
-	enc := json.NewEncoder(os.Stdout)
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := os.Stdout.WriteString(spelled(b.String()))
+	return err
+}
+
+// spelled writes out, as JSON does, what a terminal would not show or would obey. It
+// stands in strings only, so the value stays the same.
+func spelled(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		switch hidden := r != '\n' && r > 0x7e && display.Visible(string(r)) != string(r); {
+		case hidden && r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, "\\u%04x\\u%04x", high, low)
+		case hidden:
+			fmt.Fprintf(&b, "\\u%04x", r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
 }
 
 // passphraseSource is where a person's passphrase is read: the terminal, or with
@@ -44,8 +69,29 @@ type passphraseSource struct {
 	lines *bufio.Reader
 }
 
+// who refuses early, before anything is shown or typed, where it cannot be told who
+// acts.
+func (p *passphraseSource) who(ctx context.Context, daemon *client.Client) error {
+	if p.name != "" {
+		return nil
+	}
+	people, err := daemon.People().All(ctx)
+	if err != nil || len(people) < 2 {
+		return err
+	}
+	var names []string
+	for _, one := range people {
+		names = append(names, one.Name)
+	}
+	return usagef("say who you are with --as: %s", strings.Join(names, ", "))
+}
+
 func (p *passphraseSource) credentials(ctx context.Context) (client.Credentials, error) {
-	pass, err := p.read(ctx, "Passphrase: ")
+	prompt := "Passphrase: "
+	if p.name != "" {
+		prompt = "Passphrase of " + oneLine(p.name) + ": "
+	}
+	pass, err := p.read(ctx, prompt)
 	return client.Credentials{Name: p.name, Passphrase: pass}, err
 }
 

@@ -64,7 +64,7 @@ do paths and hosts that a call asks for.
 			return a.said("waived", name)
 		},
 	}
-	personFlags(c, &src)
+	a.personFlags(c, &src)
 	c.Flags().StringVar(&req.Class, "class", "", "the class it counts as: none, read_only or write (default: as it is)")
 	c.Flags().BoolVar(&req.NotDangerous, "not-dangerous", false, "it counts as not dangerous")
 	c.Flags().StringVar(&req.Reason, "reason", "", "why, for the record")

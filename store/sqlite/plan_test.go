@@ -23,7 +23,7 @@ func TestEveryGuardIsTried(t *testing.T) {
 	shut(t, dir)
 	tried, n := storetest.Tried(), 0
 	rows, err := raw(t, dir).QueryContext(t.Context(), `SELECT name FROM sqlite_schema WHERE type = 'trigger' AND tbl_name IN
-		('tools_registry', 'class_waivers', 'tool_invocations', 'tool_approvals', 'grants', 'invocation_results', 'invocation_resolutions')`)
+		('tools_registry', 'class_waivers', 'tool_invocations', 'tool_approvals', 'grants', 'invocation_results', 'invocation_resolutions', 'invocation_keys')`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ var looks = []struct {
 		_, err := db.PendingInvocations(context.Background(), "x")
 		return err
 	}, []string{"SCAN tool_invocations USING INDEX invocations_pending"}},
-	{"how many wait", func(_ *store.DB, tx *store.Tx) error { _, err := tx.Waiting("a", "2026"); return err }, []string{"INDEX invocations_pending"}},
+	{"how many wait", func(_ *store.DB, tx *store.Tx) error { _, err := tx.Waiting("a"); return err }, []string{"INDEX invocations_pending_agent (agent=?)", "INDEX invocations_pending_agent (agent>? AND agent<?)"}},
 	{"how many were asked", func(_ *store.DB, tx *store.Tx) error { _, err := tx.Asked("a", "2026"); return err }, []string{
 		"INDEX invocations_asked (agent=? AND requested_at>?)", "INDEX invocations_asked (agent>? AND agent<?)"}},
 	{"a claim", func(_ *store.DB, tx *store.Tx) error {
@@ -166,7 +166,7 @@ func TestPlans(t *testing.T) {
 	other.SetMaxOpenConns(1)
 	fillUp(t, other)
 	l := &listener{driver: other.Driver(), path: filepath.Join(dir, sqlite.Name)}
-	db, err := store.New(t.Context(), sql.OpenDB(l), store.Options{Explain: func(err error) error { return err }, Release: func() error { return nil }})
+	db, err := store.New(t.Context(), sql.OpenDB(l), store.Options{Refused: func(error) bool { return false }, Explain: func(err error) error { return err }, Release: func() error { return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -76,7 +76,7 @@ func open(ctx context.Context, path string, release func() error) (*store.DB, er
 	if err := checkSchema(ctx, pool); err != nil {
 		return nil, errors.Join(fmt.Errorf("open the store: %w", explain(err)), pool.Close())
 	}
-	db, err := store.New(ctx, pool, store.Options{Explain: explain, Release: release})
+	db, err := store.New(ctx, pool, store.Options{Refused: refused, Explain: explain, Release: release})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open the store: %w", explain(err)), pool.Close())
 	}
@@ -106,6 +106,13 @@ func migrate(ctx context.Context, pool *sql.DB) error {
 	}
 	_, err = pool.ExecContext(ctx, `INSERT INTO ledger_chain (chain) SELECT $1 WHERE NOT EXISTS (SELECT 1 FROM ledger_chain)`, rand.Text())
 	return err
+}
+
+// refused reports whether a CHECK, a unique index or a trigger refused a statement.
+// SQLite undoes that statement and leaves the transaction as it was.
+func refused(err error) bool {
+	var e *sqlite.Error
+	return errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_CONSTRAINT
 }
 
 // explain says what the engine's error means for whoever runs writ.

@@ -169,6 +169,11 @@ var invocationAttacks = []guardedAttack{
 	{Attack{"an outcome handed over to another call", `UPDATE invocation_results SET asked = 'x', delivered_at = '2026' WHERE invocation = 'completed'`}, resSteps},
 	{Attack{"an outcome kept for longer", `UPDATE invocation_results SET kept_at = '2030', delivered_at = '2026' WHERE invocation = 'completed'`}, resSteps},
 
+	{Attack{"a key of nobody's call", `INSERT INTO invocation_keys VALUES ('coder', 'k-new', 'no such')`}, "invocation_keys_begin"},
+	{Attack{"a key of another agent's call", `INSERT INTO invocation_keys VALUES ('other', 'k-new', 'pending')`}, "invocation_keys_begin"},
+	{Attack{"another call for a key", `INSERT INTO invocation_keys VALUES ('coder', 'k-one', 'pending'); UPDATE invocation_keys SET invocation = 'completed'`}, "invocation_keys_steps"},
+	{Attack{"a key to be had again", `INSERT INTO invocation_keys VALUES ('coder', 'k-two', 'pending'); DELETE FROM invocation_keys`}, "invocation_keys_keep"},
+
 	{Attack{"resolve what is known", insertFound("completed", "yes", "alice")}, foundBegin},
 	{Attack{"resolve what runs", insertFound("claimed", "yes", "alice")}, foundBegin},
 	{Attack{"resolve as somebody who looks on", insertFound("unknown2", "no", "vera")}, foundBegin},

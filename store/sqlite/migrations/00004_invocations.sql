@@ -111,6 +111,14 @@ CREATE INDEX invocations_unclaimed ON tool_invocations (n) WHERE status = 'runni
 CREATE INDEX invocations_unknown ON tool_invocations (n) WHERE status = 'unknown';
 CREATE INDEX invocations_asked ON tool_invocations (agent, requested_at) WHERE asked <> '';
 
+-- Keys of callers whose call was one with another's that was there already.
+CREATE TABLE invocation_keys (
+    agent           TEXT NOT NULL,
+    idempotency_key TEXT NOT NULL CHECK (idempotency_key <> ''),
+    invocation      TEXT NOT NULL,
+    PRIMARY KEY (agent, idempotency_key)
+) STRICT, WITHOUT ROWID;
+
 -- Each person's own answer; an approval takes as many as its quorum says.
 CREATE TABLE tool_approvals (
     invocation TEXT NOT NULL,
@@ -245,6 +253,9 @@ CREATE TRIGGER class_waivers_keep BEFORE DELETE ON class_waivers
 BEGIN SELECT RAISE(ABORT, 'waivers are kept'); END;
 -- +goose StatementEnd
 
+-- IS NOT TRUE, and not a function around it, lets the engine stop at the first answer:
+-- these two run for every call.
+
 -- An invocation begins as a request that waits; or running, where its tool as it is
 -- registered needs nobody or a live grant covers it; or as a call that was refused.
 -- It takes the next place (-1: the engine gives it one), neither one that is taken nor
@@ -256,7 +267,7 @@ WHEN EXISTS (SELECT 1 FROM tool_invocations WHERE id = NEW.id) OR (NEW.n <> -1 A
         WHERE agent = NEW.agent AND idempotency_key = NEW.idempotency_key AND idempotency_key <> '' AND status <> 'denied' AND outcome <> 'interrupted'))
     OR (NEW.asked <> '' AND EXISTS (SELECT 1 FROM tool_invocations WHERE asked = NEW.asked AND asked <> '' AND status IN ('pending', 'running')))
     OR NEW.replaced_by <> '' OR NEW.measured_micros IS NOT NULL OR NEW.measured_cpu_micros IS NOT NULL OR NEW.result_bytes IS NOT NULL OR NEW.escalations IS NOT 0
-    OR NOT coalesce(
+    OR (
         (NEW.status = 'denied' AND NEW.approval_status = 'not_required' AND NEW.completed_at <> '' AND NEW.sealed IS NULL AND NEW.asked = ''
             AND NEW.grant_id = '' AND NEW.fence = 0 AND NEW.worker = '' AND NEW.claimed_at = '' AND NEW.lease_until = '' AND NEW.started_at = ''
             AND NEW.decided_by = '' AND NEW.decided_at = '' AND NEW.approval_reason = '')
@@ -274,8 +285,9 @@ WHEN EXISTS (SELECT 1 FROM tool_invocations WHERE id = NEW.id) OR (NEW.n <> -1 A
                         AND NEW.decided_by = '' AND NEW.decided_at = '')
                     OR (NEW.approval_status = 'approved' AND NEW.dangerous = 0 AND NEW.decided_at = NEW.started_at AND EXISTS (SELECT 1 FROM grants g WHERE g.id = NEW.grant_id AND g.revoked_at = ''
                         AND g.used < g.max_uses AND g.made_at <= NEW.started_at AND g.expires_at > NEW.started_at AND g.agent = NEW.agent AND g.tool_key = NEW.tool_key
-                        AND g.definition = NEW.definition AND g.egress_class = NEW.egress_class AND g.made_by = NEW.decided_by))))
-            )), 0)
+                        AND g.definition = NEW.definition AND g.egress_class = NEW.egress_class AND g.made_by = NEW.decided_by
+                        AND EXISTS (SELECT 1 FROM people p WHERE p.name = g.made_by AND p.role IN ('approver', 'admin'))))))
+            ))) IS NOT TRUE
 BEGIN SELECT RAISE(ABORT, 'an invocation cannot begin so'); END;
 -- +goose StatementEnd
 -- +goose StatementBegin
@@ -295,7 +307,7 @@ WHEN NEW.n IS NOT OLD.n OR NEW.id IS NOT OLD.id OR NEW.tool_key IS NOT OLD.tool_
     OR NEW.idempotency_key IS NOT OLD.idempotency_key OR NEW.cost_estimate IS NOT OLD.cost_estimate OR NEW.asked IS NOT OLD.asked
     OR NEW.subject IS NOT OLD.subject OR NEW.digest IS NOT OLD.digest OR NEW.quorum IS NOT OLD.quorum OR NEW.not_by IS NOT OLD.not_by
     OR NEW.edit_of IS NOT OLD.edit_of OR NEW.requested_at IS NOT OLD.requested_at OR NEW.expires_at IS NOT OLD.expires_at OR NEW.grant_id IS NOT OLD.grant_id
-    OR NOT coalesce(OLD.status IN ('pending', 'running')
+    OR (OLD.status IN ('pending', 'running')
         AND (NEW.escalations = OLD.escalations OR NEW.status = 'pending')
         AND (NEW.approval_reason = OLD.approval_reason OR NEW.status = 'rejected')
         AND (NEW.replaced_by = '' OR (OLD.status = 'pending' AND NEW.status = 'cancelled'))
@@ -345,12 +357,29 @@ WHEN NEW.n IS NOT OLD.n OR NEW.id IS NOT OLD.id OR NEW.tool_key IS NOT OLD.tool_
         OR (OLD.status = 'running' AND OLD.worker <> '' AND NEW.status IN ('completed', 'failed', 'cancelled', 'unknown') AND NEW.completed_at <> '' AND NEW.outcome <> '' AND NEW.sealed IS NULL
             AND NEW.approval_status = OLD.approval_status AND NEW.decided_by = OLD.decided_by AND NEW.decided_at = OLD.decided_at
             AND NEW.started_at = OLD.started_at)
-    ), 0)
+    )) IS NOT TRUE
 BEGIN SELECT RAISE(ABORT, 'an invocation cannot take this step'); END;
 -- +goose StatementEnd
 -- +goose StatementBegin
 CREATE TRIGGER invocations_keep BEFORE DELETE ON tool_invocations
 BEGIN SELECT RAISE(ABORT, 'invocations are kept'); END;
+-- +goose StatementEnd
+
+-- A key stands for one call of its agent, for ever.
+-- +goose StatementBegin
+CREATE TRIGGER invocation_keys_begin BEFORE INSERT ON invocation_keys
+WHEN NEW.idempotency_key = '' OR EXISTS (SELECT 1 FROM invocation_keys WHERE agent = NEW.agent AND idempotency_key = NEW.idempotency_key)
+    OR EXISTS (SELECT 1 FROM tool_invocations WHERE agent = NEW.agent AND idempotency_key = NEW.idempotency_key AND idempotency_key <> '' AND status <> 'denied' AND outcome <> 'interrupted')
+    OR NOT EXISTS (SELECT 1 FROM tool_invocations WHERE id = NEW.invocation AND agent = NEW.agent AND asked <> '')
+BEGIN SELECT RAISE(ABORT, 'a key stands for one call'); END;
+-- +goose StatementEnd
+-- +goose StatementBegin
+CREATE TRIGGER invocation_keys_steps BEFORE UPDATE ON invocation_keys
+BEGIN SELECT RAISE(ABORT, 'a key stands for one call'); END;
+-- +goose StatementEnd
+-- +goose StatementBegin
+CREATE TRIGGER invocation_keys_keep BEFORE DELETE ON invocation_keys
+BEGIN SELECT RAISE(ABORT, 'keys are kept'); END;
 -- +goose StatementEnd
 
 -- Only somebody who may approve answers, once, in time, about what was shown, and
@@ -403,7 +432,7 @@ BEGIN SELECT RAISE(ABORT, 'grants are kept'); END;
 -- +goose StatementBegin
 CREATE TRIGGER invocation_results_begin BEFORE INSERT ON invocation_results
 WHEN EXISTS (SELECT 1 FROM invocation_results WHERE invocation = NEW.invocation)
-    OR NOT EXISTS (SELECT 1 FROM tool_invocations WHERE id = NEW.invocation AND status IN ('completed', 'failed', 'cancelled', 'unknown')
+    OR NOT EXISTS (SELECT 1 FROM tool_invocations WHERE id = NEW.invocation AND status IN ('completed', 'failed', 'cancelled', 'unknown', 'rejected')
         AND (NEW.asked = '' OR NEW.asked = asked))
 BEGIN SELECT RAISE(ABORT, 'an outcome is kept once, when it is there'); END;
 -- +goose StatementEnd
