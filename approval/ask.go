@@ -22,22 +22,25 @@ func (d *Desk) Approve(ctx context.Context, c writ.Call, dec writ.Decision) (wri
 	if c.Detached {
 		return d.takeUp(ctx, c)
 	}
-	if g, ok, err := d.covered(ctx, c, dec); err != nil || ok {
-		return writ.Approval{ID: c.ID, Grant: g.ID, Call: c, Subject: dec.Subject, By: g.By}, err
+	first, g, err := d.first(ctx, c, dec)
+	var before *writ.Already
+	switch {
+	case errors.As(err, &before):
+		return writ.Approval{ID: before.Call}, err
+	case err != nil:
+		return writ.Approval{}, err
+	case g != nil:
+		return writ.Approval{ID: c.ID, Grant: g.ID, Call: c, Subject: dec.Subject, By: g.By}, nil
 	}
-	id, until := "", d.now().Add(c.Patience)
+	// Patience is for people. What runs is waited for like any call, within reason.
+	i, id, until, ends := first, "", d.now().Add(c.Patience), d.now().Add(max(c.Patience, runPatience))
 	for {
 		changed := d.Watch()
-		i, err := d.find(ctx, id, c, dec)
-		if err != nil {
-			if id != "" { // whoever leaves here holds nothing, or nobody ever runs it
-				d.letGo(id)
+		if id != "" {
+			if i, err = d.standing(ctx, id); err != nil {
+				d.letGo(id) // whoever leaves here holds nothing, or nobody ever runs it
+				return writ.Approval{ID: id}, err
 			}
-			var before *writ.Already
-			if errors.As(err, &before) {
-				id = before.Call
-			}
-			return writ.Approval{ID: id}, err
 		}
 		if id != i.ID {
 			if id != "" {
@@ -58,7 +61,11 @@ func (d *Desk) Approve(ctx context.Context, c writ.Call, dec writ.Decision) (wri
 		if done && err == nil {
 			return got, nil // held until the start or the refusal is written down
 		}
-		if !done {
+		switch {
+		case done:
+		case i.Status == "running":
+			err = d.wait(ctx, changed, i, ends)
+		default:
 			err = d.wait(ctx, changed, i, until)
 		}
 		if err != nil {
@@ -111,30 +118,52 @@ func (d *Desk) takeUp(ctx context.Context, c writ.Call) (writ.Approval, error) {
 	return got, err
 }
 
-// covered finds a grant for a call. This very call approved, running, or with an
-// outcome that waits for it comes before any grant: it would run twice. A request for
-// it that only waits ends in the grant's favour.
-func (d *Desk) covered(ctx context.Context, c writ.Call, dec writ.Decision) (store.Grant, bool, error) {
-	none := store.Grant{}
-	i, open, err := d.store.OpenInvocation(ctx, dec.Subject.String())
-	if err != nil || open && i.Status != "pending" {
-		return none, false, err
-	}
-	if _, waits, err := d.store.Undelivered(ctx, dec.Subject.String()); err != nil || waits {
-		return none, false, err
-	}
-	g, ok, err := d.covers(ctx, c, dec)
-	if err != nil || !ok || !open {
-		return g, ok, err
-	}
-	if err := d.Cancel(ctx, i.ID, granted); err != nil {
-		if writ.KindOf(err) == writ.Conflict { // somebody answered it meanwhile
-			err = nil
+// first finds what there is for a call: this very call asked about, approved or
+// running; the outcome of one that nobody came for yet, as the error that says so; a
+// grant that covers it, in whose favour a request that only waits ends; else a new
+// request. What was approved comes before any grant: it would run twice.
+func (d *Desk) first(ctx context.Context, c writ.Call, dec writ.Decision) (store.Invocation, *store.Grant, error) {
+	asked := dec.Subject.String()
+	for {
+		i, open, err := d.store.OpenInvocation(ctx, asked)
+		switch {
+		case err != nil:
+			return i, nil, err
+		case open && i.Worker == "" && i.Expires <= stamp(d.now()):
+			if err := d.expire(ctx, i); err != nil {
+				return i, nil, err
+			}
+			continue
+		case open && i.Status != "pending":
+			return i, nil, nil
+		case !open:
+			if err := d.deliver(ctx, asked); err != nil {
+				return i, nil, err
+			}
 		}
-		return none, false, err
+		g, covered, err := d.covers(ctx, c, dec)
+		if err == nil && covered && open {
+			err = d.Cancel(ctx, i.ID, granted)
+			if writ.KindOf(err) == writ.Conflict { // somebody answered it meanwhile
+				continue
+			}
+		}
+		if err != nil || covered {
+			return i, &g, err
+		}
+		if open {
+			return i, nil, nil
+		}
+		i, err = d.request(ctx, c, dec, false)
+		if errors.Is(err, errJoin) { // an identical request was made meanwhile
+			continue
+		}
+		return i, nil, err
 	}
-	return g, true, nil
 }
+
+// runPatience is how long a caller waits for the run of an identical call, at least.
+const runPatience = time.Minute
 
 // granted is why a request ended that a grant covers.
 const granted = "granted"
@@ -188,39 +217,17 @@ func (d *Desk) drop(ctx context.Context, i store.Invocation, why string, err err
 	return errors.Join(err, d.Cancel(ctx, i.ID, why))
 }
 
-// find is the invocation by id, once known; else the open one of this call; else
-// the outcome of one that nobody came for yet; else a new request.
-func (d *Desk) find(ctx context.Context, id string, c writ.Call, dec writ.Decision) (store.Invocation, error) {
+// standing is an invocation as it is now, or the one that a person made of it.
+func (d *Desk) standing(ctx context.Context, id string) (store.Invocation, error) {
 	for {
-		if id != "" {
-			i, ok, err := d.store.Standing(ctx, id)
-			if err == nil && !ok {
-				err = writ.Fail(writ.Internal, "the request is gone", nil)
-			}
-			if err == nil && i.Replaced != "" {
-				id = i.Replaced
-				continue
-			}
+		i, ok, err := d.store.Standing(ctx, id)
+		if err == nil && !ok {
+			err = writ.Fail(writ.Internal, "the request is gone", nil)
+		}
+		if err != nil || i.Replaced == "" {
 			return i, waitingError(ctx, err, id)
 		}
-		asked := dec.Subject.String()
-		i, ok, err := d.store.OpenInvocation(ctx, asked)
-		if err != nil {
-			return i, err
-		}
-		if ok && i.Worker == "" && i.Expires <= stamp(d.now()) {
-			if err := d.expire(ctx, i); err != nil {
-				return i, err
-			}
-			continue
-		}
-		if ok {
-			return i, nil
-		}
-		if err := d.deliver(ctx, asked); err != nil {
-			return i, err
-		}
-		return d.request(ctx, c, dec)
+		id = i.Replaced
 	}
 }
 
@@ -270,13 +277,13 @@ func rejection(i store.Invocation) string {
 }
 
 // request makes a new one, and writes down that it was made.
-func (d *Desk) request(ctx context.Context, c writ.Call, dec writ.Decision) (store.Invocation, error) {
-	if err := d.Sweep(ctx); err != nil {
-		return store.Invocation{}, err
-	}
-	approvers, err := d.store.Approvers(ctx)
-	if err != nil {
-		return store.Invocation{}, err
+func (d *Desk) request(ctx context.Context, c writ.Call, dec writ.Decision, swept bool) (store.Invocation, error) {
+	approvers := 0
+	if dec.Dangerous { // only then does it matter how many there are
+		var err error
+		if approvers, err = d.store.Approvers(ctx); err != nil {
+			return store.Invocation{}, err
+		}
 	}
 	i, err := d.requested(c, dec, approvers)
 	if err != nil {
@@ -304,8 +311,11 @@ func (d *Desk) request(ctx context.Context, c writ.Call, dec writ.Decision) (sto
 	})
 	var key *keyTaken
 	switch {
-	case errors.Is(err, errJoin): // an identical request was made meanwhile
-		return d.find(ctx, "", c, dec)
+	case errors.Is(err, errFull) && !swept: // some may only wait to be ended
+		if err := d.Sweep(ctx); err != nil {
+			return i, err
+		}
+		return d.request(ctx, c, dec, true)
 	case errors.As(err, &key):
 		return i, d.await(ctx, key.id, c.Patience)
 	}
@@ -315,7 +325,10 @@ func (d *Desk) request(ctx context.Context, c writ.Call, dec writ.Decision) (sto
 	return i, err
 }
 
-var errJoin = errors.New("somebody else asked")
+var (
+	errJoin = errors.New("somebody else asked")
+	errFull = errors.New("too many wait")
+)
 
 func unregistered(c writ.Call) error {
 	return writ.Fail(writ.Denied, fmt.Sprintf("denied: tool %s is not registered as it was decided about; make the call again", c.Tool), nil)
@@ -340,7 +353,7 @@ func (d *Desk) roomFor(tx *store.Tx, agent string, t Terms) error {
 		return err
 	}
 	if waiting >= t.MaxPending {
-		return writ.Fail(writ.Conflict, fmt.Sprintf("agent %s already has %d requests waiting for a person; no more are taken until some are answered", agent, waiting), nil)
+		return writ.Fail(writ.Conflict, fmt.Sprintf("agent %s already has %d requests waiting for a person; no more are taken until some are answered", agent, waiting), errFull)
 	}
 	if t.Rate.Max == 0 {
 		return nil

@@ -239,7 +239,7 @@ func (d *Desk) deliver(ctx context.Context, asked string) error {
 // await waits for a run that somebody else has begun, and returns what came of it as
 // the error that says so.
 func (d *Desk) await(ctx context.Context, id string, patience time.Duration) error {
-	until := d.now().Add(max(patience, time.Minute))
+	until := d.now().Add(max(patience, runPatience))
 	for {
 		changed := d.Watch()
 		i, ok, err := d.store.Standing(ctx, id)

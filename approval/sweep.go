@@ -12,8 +12,8 @@ import (
 )
 
 // Sweep ends every request whose time is over, so that what was sealed with it goes.
-// Each new request does this first; call it at start and now and then, for a desk
-// that nobody asks.
+// A request that finds too many waiting does this first; call it at start and now and
+// then, for a desk that nobody asks.
 func (d *Desk) Sweep(ctx context.Context) error {
 	d.expiring.Lock()
 	defer d.expiring.Unlock()

@@ -105,7 +105,7 @@ func (db *DB) OpenInvocation(ctx context.Context, asked string) (i Invocation, o
 // KeyedInvocation finds the one that an agent made with a key of its own, or that was
 // one with it; without what it shows.
 func (db *DB) KeyedInvocation(ctx context.Context, agent, key string) (i Invocation, ok bool, err error) {
-	i, ok, err = first(query(ctx, db, scanInvocation, listedColumns+` WHERE agent = $1 AND idempotency_key = $2 AND idempotency_key <> '' AND status <> 'denied' AND outcome <> 'interrupted'`, agent, key))
+	i, ok, err = first(query(ctx, db, scanInvocation, listedColumns+` WHERE agent = $1 AND idempotency_key = $2 AND idempotency_key <> '' AND status <> 'denied' AND outcome NOT IN ('interrupted', 'granted')`, agent, key))
 	if err != nil || ok {
 		return i, ok, err
 	}
@@ -206,12 +206,8 @@ func deref(p any) any {
 func (tx *Tx) Waiting(agent string) (int, error) {
 	base, _, _ := strings.Cut(agent, "/") // a child's name begins with its parent's
 	// "0" comes right after "/", so the range is every name below base.
-	own, err := tx.count(`SELECT count(*) FROM tool_invocations WHERE status = 'pending' AND agent = $1`, base)
-	if err != nil {
-		return 0, err
-	}
-	below, err := tx.count(`SELECT count(*) FROM tool_invocations WHERE status = 'pending' AND agent > $1 AND agent < $2`, base+"/", base+"0")
-	return own + below, err
+	return tx.count(`SELECT (SELECT count(*) FROM tool_invocations WHERE status = 'pending' AND agent = $1)
+		+ (SELECT count(*) FROM tool_invocations WHERE status = 'pending' AND agent > $2 AND agent < $3)`, base, base+"/", base+"0")
 }
 
 // Asked counts the requests that an agent, with those it delegated to, made since a
@@ -227,7 +223,7 @@ func (tx *Tx) Asked(agent, since string) (int, error) {
 }
 
 func (tx *Tx) count(text string, args ...any) (n int, err error) {
-	if err := tx.db.writer.QueryRowContext(tx.ctx, text, args...).Scan(&n); err != nil {
+	if err := tx.row(tx.ctx, text, args...).Scan(&n); err != nil {
 		return 0, tx.db.unavailable(err)
 	}
 	return n, nil
@@ -243,10 +239,10 @@ func (tx *Tx) IsOpen(asked string) (bool, error) {
 // and the digests of its tool and arguments; empty: it made nothing.
 func (tx *Tx) Keyed(agent, key string) (id, definition, args string, err error) {
 	for _, which := range []string{
-		`agent = $1 AND idempotency_key = $2 AND idempotency_key <> '' AND status <> 'denied' AND outcome <> 'interrupted'`,
+		`agent = $1 AND idempotency_key = $2 AND idempotency_key <> '' AND status <> 'denied' AND outcome NOT IN ('interrupted', 'granted')`,
 		`id = (SELECT invocation FROM invocation_keys WHERE agent = $1 AND idempotency_key = $2)`,
 	} {
-		err = tx.db.writer.QueryRowContext(tx.ctx, `SELECT id, definition, args_sha256 FROM tool_invocations WHERE `+which, agent, key).Scan(&id, &definition, &args)
+		err = tx.row(tx.ctx, `SELECT id, definition, args_sha256 FROM tool_invocations WHERE `+which, agent, key).Scan(&id, &definition, &args)
 		if err == nil {
 			return id, definition, args, nil
 		}

@@ -48,12 +48,12 @@ func (tx *Tx) SetHead(h Head) error {
 
 // Chain is the id of the store's chain and the end of it; seq 0 when it is empty.
 func (db *DB) Chain(ctx context.Context) (chain string, seq int64, last writ.Digest, err error) {
-	err = db.pool.QueryRowContext(ctx, `SELECT chain FROM ledger_chain`).Scan(&chain)
+	err = db.row(ctx, `SELECT chain FROM ledger_chain`).Scan(&chain)
 	if err != nil {
 		return "", 0, last, db.unavailable(err)
 	}
 	var hash []byte
-	err = db.pool.QueryRowContext(ctx, `SELECT seq, hash FROM ledger WHERE chain = $1 ORDER BY seq DESC LIMIT 1`, chain).Scan(&seq, &hash)
+	err = db.row(ctx, `SELECT seq, hash FROM ledger WHERE chain = $1 ORDER BY seq DESC LIMIT 1`, chain).Scan(&seq, &hash)
 	if err == sql.ErrNoRows {
 		return chain, 0, last, nil
 	}
@@ -67,7 +67,7 @@ func (db *DB) Chain(ctx context.Context) (chain string, seq int64, last writ.Dig
 // FirstOf is the number of the first entry about a call; 1 where there is none.
 func (db *DB) FirstOf(ctx context.Context, call string) (int64, error) {
 	var seq int64
-	err := db.pool.QueryRowContext(ctx, `SELECT coalesce(min(seq), 1) FROM ledger WHERE call = $1 AND call <> ''`, call).Scan(&seq)
+	err := db.row(ctx, `SELECT coalesce(min(seq), 1) FROM ledger WHERE call = $1 AND call <> ''`, call).Scan(&seq)
 	if err != nil {
 		return 0, db.unavailable(err)
 	}

@@ -51,7 +51,7 @@ func (tx *Tx) SetPassphrase(name, hash string) (bool, error) {
 
 // Person finds somebody as they are in this transaction.
 func (tx *Tx) Person(name string) (p Person, found bool, err error) {
-	err = tx.db.writer.QueryRowContext(tx.ctx, `SELECT name, role, passphrase, created_at FROM people WHERE name = $1`, name).
+	err = tx.row(tx.ctx, `SELECT name, role, passphrase, created_at FROM people WHERE name = $1`, name).
 		Scan(&p.Name, &p.Role, &p.Passphrase, &p.Created)
 	if err == sql.ErrNoRows {
 		return Person{}, false, nil
@@ -101,7 +101,7 @@ func (tx *Tx) RevokeToken(id, at string) (bool, error) {
 // TokenGood reports whether a token is there and has not been revoked.
 func (tx *Tx) TokenGood(id string) (bool, error) {
 	var ok bool
-	err := tx.db.writer.QueryRowContext(tx.ctx, `SELECT EXISTS (SELECT 1 FROM tokens WHERE id = $1 AND revoked_at = '')`, id).Scan(&ok)
+	err := tx.row(tx.ctx, `SELECT EXISTS (SELECT 1 FROM tokens WHERE id = $1 AND revoked_at = '')`, id).Scan(&ok)
 	if err != nil {
 		return false, tx.db.unavailable(err)
 	}

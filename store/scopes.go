@@ -149,7 +149,7 @@ func (tx *Tx) SucceedUse(call string) error {
 // Full reports whether as many calls as a quota allows have started in its scope, and
 // when the oldest of those did, so that a caller can be told when to come again.
 func (tx *Tx) Full(u Use, q writ.Quota, since string) (bool, string, error) {
-	return full(tx.ctx, tx.db, tx.ask, u, q, since)
+	return full(tx.ctx, tx.db, tx.row, u, q, since)
 }
 
 // Counts counts outside a transaction: what it says may be over at once.
@@ -163,26 +163,21 @@ type Counts struct {
 
 // Full is Tx.Full.
 func (c Counts) Full(u Use, q writ.Quota, since string) (bool, string, error) {
-	return full(c.ctx, c.db, c.db.pool.QueryRowContext, u, q, since)
+	return full(c.ctx, c.db, c.db.row, u, q, since)
 }
 
 // Succeeded is Tx.Succeeded.
 func (c Counts) Succeeded(task, tool string) (bool, error) {
-	return succeeded(c.ctx, c.db, c.db.pool.QueryRowContext, task, tool)
-}
-
-// ask is one of the prepared questions, inside the transaction.
-func (tx *Tx) ask(ctx context.Context, query string, args ...any) *sql.Row {
-	return tx.db.hot[query].QueryRowContext(ctx, args...)
+	return succeeded(c.ctx, c.db, c.db.row, task, tool)
 }
 
 // asker asks for one row: a transaction, or the store as it is.
-type asker func(ctx context.Context, query string, args ...any) *sql.Row
+type asker func(ctx context.Context, query string, args ...any) scanner
 
 // full looks for the call that is as many back as the quota allows. If it is there,
 // and inside the window, there is no place left.
 func full(ctx context.Context, db *DB, ask asker, u Use, q writ.Quota, since string) (bool, string, error) {
-	var row *sql.Row
+	var row scanner
 	switch q.Per {
 	case writ.PerSession:
 		row = ask(ctx, fullSession, u.Session, u.Tool, q.Max)
@@ -203,7 +198,7 @@ func full(ctx context.Context, db *DB, ask asker, u Use, q writ.Quota, since str
 
 // Succeeded reports whether a tool has succeeded in a task.
 func (tx *Tx) Succeeded(task, tool string) (bool, error) {
-	return succeeded(tx.ctx, tx.db, tx.ask, task, tool)
+	return succeeded(tx.ctx, tx.db, tx.row, task, tool)
 }
 
 func succeeded(ctx context.Context, db *DB, ask asker, task, tool string) (bool, error) {

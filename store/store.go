@@ -12,6 +12,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/writ-run/writ"
 )
@@ -23,7 +24,8 @@ type DB struct {
 	entry   *sql.Stmt // these three run for every call, so they are prepared
 	begin   *sql.Stmt
 	commit  *sql.Stmt
-	hot     map[string]*sql.Stmt // and these for most, by their text
+	writes  map[string]*sql.Stmt // what the writer ran before, by its text; the writer's alone
+	reads   sync.Map             // the same of the pool, from string to *sql.Stmt
 	refused func(error) bool
 	explain func(error) error
 	release func() error
@@ -42,14 +44,9 @@ func New(ctx context.Context, pool *sql.DB, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := &DB{pool: pool, writer: conn, refused: o.Refused, explain: o.Explain, release: o.Release, hot: map[string]*sql.Stmt{}}
+	db := &DB{pool: pool, writer: conn, refused: o.Refused, explain: o.Explain, release: o.Release, writes: map[string]*sql.Stmt{}}
 	for text, stmt := range map[string]**sql.Stmt{insertEntry: &db.entry, "BEGIN IMMEDIATE": &db.begin, "COMMIT": &db.commit} {
 		if *stmt, err = conn.PrepareContext(ctx, text); err != nil {
-			return nil, errors.Join(err, conn.Close())
-		}
-	}
-	for _, text := range []string{startInvocation, finishInvocation, insertUse, succeedUse, fullSession, fullTask, fullAgent, succeededIn} {
-		if db.hot[text], err = conn.PrepareContext(ctx, text); err != nil {
 			return nil, errors.Join(err, conn.Close())
 		}
 	}
@@ -59,9 +56,13 @@ func New(ctx context.Context, pool *sql.DB, o Options) (*DB, error) {
 // Close ends the store; nobody may be using it any more.
 func (db *DB) Close() error {
 	var errs []error
-	for _, stmt := range db.hot {
+	for _, stmt := range db.writes {
 		errs = append(errs, stmt.Close())
 	}
+	db.reads.Range(func(_, stmt any) bool {
+		errs = append(errs, stmt.(*sql.Stmt).Close())
+		return true
+	})
 	return errors.Join(errors.Join(errs...), db.entry.Close(), db.begin.Close(), db.commit.Close(), db.writer.Close(), db.pool.Close(), db.release())
 }
 
@@ -156,15 +157,73 @@ func (tx *Tx) exec(query string, args ...any) error {
 }
 
 func (tx *Tx) run(query string, args ...any) (sql.Result, error) {
-	if stmt := tx.db.hot[query]; stmt != nil {
-		return stmt.ExecContext(tx.ctx, args...)
+	stmt, err := tx.prepared(query)
+	if err != nil {
+		return nil, err
 	}
-	return tx.db.writer.ExecContext(tx.ctx, query, args...)
+	return stmt.ExecContext(tx.ctx, args...)
 }
+
+// row asks for one row, inside the transaction.
+func (tx *Tx) row(ctx context.Context, query string, args ...any) scanner {
+	stmt, err := tx.prepared(query)
+	if err != nil {
+		return failed{err}
+	}
+	return stmt.QueryRowContext(ctx, args...)
+}
+
+// prepared is a statement as the writer keeps it. Making one costs more than running
+// it, with all the triggers that go with it; texts are few and never made up.
+func (tx *Tx) prepared(query string) (*sql.Stmt, error) {
+	if stmt := tx.db.writes[query]; stmt != nil {
+		return stmt, nil
+	}
+	stmt, err := tx.db.writer.PrepareContext(context.WithoutCancel(tx.ctx), query)
+	if err == nil {
+		tx.db.writes[query] = stmt
+	}
+	return stmt, err
+}
+
+// prepared is a statement as the pool keeps it.
+func (db *DB) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
+	if stmt, ok := db.reads.Load(query); ok {
+		return stmt.(*sql.Stmt), nil
+	}
+	stmt, err := db.pool.PrepareContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	if first, there := db.reads.LoadOrStore(query, stmt); there {
+		return first.(*sql.Stmt), stmt.Close()
+	}
+	return stmt, nil
+}
+
+// row asks for one row of the store as it is.
+func (db *DB) row(ctx context.Context, query string, args ...any) scanner {
+	stmt, err := db.prepared(ctx, query)
+	if err != nil {
+		return failed{err}
+	}
+	return stmt.QueryRowContext(ctx, args...)
+}
+
+// scanner is a row, or why there is none.
+type scanner interface{ Scan(...any) error }
+
+type failed struct{ err error }
+
+func (f failed) Scan(...any) error { return f.err }
 
 // query runs a read on the pool and scans each row.
 func query[T any](ctx context.Context, db *DB, scan func(*sql.Rows) (T, error), text string, args ...any) ([]T, error) {
-	rows, err := db.pool.QueryContext(ctx, text, args...)
+	stmt, err := db.prepared(ctx, text)
+	if err != nil {
+		return nil, db.unavailable(err)
+	}
+	rows, err := stmt.QueryContext(ctx, args...)
 	if err != nil {
 		return nil, db.unavailable(err)
 	}

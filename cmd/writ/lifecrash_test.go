@@ -299,7 +299,7 @@ func TestE2E3KilledWhileAWriteRuns(t *testing.T) {
 		}
 		before := l.row(row)
 		l.must(pass+"\n", "invocation", "resolve", row, "--happened", "partly", "--note", "looked", "--passphrase-stdin")
-		if o := l.run(pass+"\n", "invocation", "resolve", row, "--happened", "no", "--passphrase-stdin"); o.code != 1 || !strings.Contains(o.err, "was resolved already") {
+		if o := l.run(pass+"\n", "invocation", "resolve", row, "--happened", "no", "--note", "again", "--passphrase-stdin"); o.code != 1 || !strings.Contains(o.err, "was resolved already") {
 			t.Errorf("resolved twice: %+v", o)
 		}
 		l.letGo(order) // if it were run again it would end
@@ -403,12 +403,12 @@ func TestE10RetryAfterALostConnection(t *testing.T) {
 // which.
 func TestE11CancelWhileItCompletes(t *testing.T) {
 	l := newLife(t)
-	l.letGo("c")
-	row := l.asked(step("c", "late", ""))
+	l.letGo("cz")
+	row := l.asked(step("cz", "late", ""))
 	if err := l.agrees(row, &client.GrantTerms{Uses: 100, Seconds: 600, Match: map[string]string{"id": "c*"}}); err != nil {
 		t.Fatal(err)
 	}
-	l.once(row, "c")
+	l.once(row, "cz")
 	said := map[string]int{}
 	for n := range 30 {
 		id := fmt.Sprint("c", n)

@@ -79,11 +79,7 @@ func (p *passphraseSource) who(ctx context.Context, daemon *client.Client) error
 	if err != nil || len(people) < 2 {
 		return err
 	}
-	var names []string
-	for _, one := range people {
-		names = append(names, one.Name)
-	}
-	return usagef("say who you are with --as: %s", strings.Join(names, ", "))
+	return errors.New("there are several people; say who you are, with --as NAME")
 }
 
 func (p *passphraseSource) credentials(ctx context.Context) (client.Credentials, error) {

@@ -95,6 +95,9 @@ func TestRejection(t *testing.T) {
 	args := map[string]any{"path": "x"}
 	w.call("delete_file", args)
 	w.must(pass+"\n", "approval", "reject", w.pending(), "--reason", "not today", "--passphrase-stdin")
+	if o := w.call("delete_file", args); o.code != 3 || !strings.Contains(o.err, `a person rejected this call and said: "not today"`) {
+		t.Errorf("whoever makes it again is told, once: %+v", o)
+	}
 	if o := w.call("delete_file", args); o.code != 4 {
 		t.Errorf("a rejected call made again asks again: %+v", o)
 	}

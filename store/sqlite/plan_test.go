@@ -122,7 +122,7 @@ var looks = []struct {
 		_, err := db.PendingInvocations(context.Background(), "x")
 		return err
 	}, []string{"SCAN tool_invocations USING INDEX invocations_pending"}},
-	{"how many wait", func(_ *store.DB, tx *store.Tx) error { _, err := tx.Waiting("a"); return err }, []string{"INDEX invocations_pending_agent (agent=?)", "INDEX invocations_pending_agent (agent>? AND agent<?)"}},
+	{"how many wait", func(_ *store.DB, tx *store.Tx) error { _, err := tx.Waiting("a"); return err }, []string{"INDEX invocations_pending_agent"}},
 	{"how many were asked", func(_ *store.DB, tx *store.Tx) error { _, err := tx.Asked("a", "2026"); return err }, []string{
 		"INDEX invocations_asked (agent=? AND requested_at>?)", "INDEX invocations_asked (agent>? AND agent<?)"}},
 	{"a claim", func(_ *store.DB, tx *store.Tx) error {
@@ -166,18 +166,13 @@ func TestPlans(t *testing.T) {
 	other.SetMaxOpenConns(1)
 	fillUp(t, other)
 	l := &listener{driver: other.Driver(), path: filepath.Join(dir, sqlite.Name)}
-	db, err := store.New(t.Context(), sql.OpenDB(l), store.Options{Refused: func(error) bool { return false }, Explain: func(err error) error { return err }, Release: func() error { return nil }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
 	for _, analyzed := range []bool{false, true} {
 		if analyzed {
 			mustExec(t, other, `ANALYZE`)
 		}
 		for _, look := range looks {
 			var got []string
-			for _, text := range listen(t, l, db, look.f) {
+			for _, text := range listen(t, l, look.f) {
 				got = append(got, plan(t, other, text))
 			}
 			if len(got) < len(look.want) {
@@ -197,8 +192,13 @@ func TestPlans(t *testing.T) {
 }
 
 // listen is what the store asks the engine to do something.
-func listen(t *testing.T, l *listener, db *store.DB, f func(*store.DB, *store.Tx) error) []string {
+func listen(t *testing.T, l *listener, f func(*store.DB, *store.Tx) error) []string {
 	t.Helper()
+	db, err := store.New(t.Context(), sql.OpenDB(l), store.Options{Refused: func(error) bool { return false }, Explain: func(err error) error { return err }, Release: func() error { return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close() // another one knows no statement yet
 	tx, err := db.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -93,8 +93,10 @@ CREATE TABLE tool_invocations (
     CHECK (approval_status = 'not_required' OR grant_id <> '' OR (asked <> '' AND subject <> '' AND digest <> '' AND quorum > 0)),
     CHECK (status NOT IN ('running', 'completed', 'failed', 'unknown') OR started_at <> ''),
     CHECK (status NOT IN ('completed', 'failed', 'unknown') OR fence > 0),
-    -- What was cut off frees its key: only what changes nothing may be.
+    -- What was cut off, or ended in favour of a grant, frees its key: only what changes
+    -- nothing may be the first, and only what never ran the second.
     CHECK (outcome <> 'interrupted' OR (status = 'failed' AND reads = 1 AND egress_class <> 'write')),
+    CHECK (outcome <> 'granted' OR (status = 'cancelled' AND fence = 0)),
     CHECK ((status IN ('pending', 'running')) = (completed_at = '')),
     CHECK (worker = '' OR (fence > 0 AND claimed_at <> '' AND lease_until > claimed_at)),
     -- What was shown is there while it can be needed, and not after.
@@ -102,7 +104,7 @@ CREATE TABLE tool_invocations (
     CHECK (sealed IS NOT NULL OR status NOT IN ('pending', 'running') OR approval_status = 'not_required' OR grant_id <> '')
 ) STRICT;
 CREATE UNIQUE INDEX invocations_open ON tool_invocations (asked) WHERE asked <> '' AND status IN ('pending', 'running');
-CREATE UNIQUE INDEX invocations_key ON tool_invocations (agent, idempotency_key) WHERE idempotency_key <> '' AND status <> 'denied' AND outcome <> 'interrupted';
+CREATE UNIQUE INDEX invocations_key ON tool_invocations (agent, idempotency_key) WHERE idempotency_key <> '' AND status <> 'denied' AND outcome NOT IN ('interrupted', 'granted');
 CREATE INDEX invocations_pending ON tool_invocations (n) WHERE status = 'pending';
 CREATE INDEX invocations_pending_agent ON tool_invocations (agent) WHERE status = 'pending';
 CREATE INDEX invocations_pending_until ON tool_invocations (expires_at) WHERE status = 'pending';
@@ -264,7 +266,7 @@ BEGIN SELECT RAISE(ABORT, 'waivers are kept'); END;
 CREATE TRIGGER invocations_begin BEFORE INSERT ON tool_invocations
 WHEN EXISTS (SELECT 1 FROM tool_invocations WHERE id = NEW.id) OR (NEW.n <> -1 AND NEW.n <> (SELECT coalesce(max(n), 0) + 1 FROM tool_invocations))
     OR (NEW.idempotency_key <> '' AND NEW.status <> 'denied' AND EXISTS (SELECT 1 FROM tool_invocations
-        WHERE agent = NEW.agent AND idempotency_key = NEW.idempotency_key AND idempotency_key <> '' AND status <> 'denied' AND outcome <> 'interrupted'))
+        WHERE agent = NEW.agent AND idempotency_key = NEW.idempotency_key AND idempotency_key <> '' AND status <> 'denied' AND outcome NOT IN ('interrupted', 'granted')))
     OR (NEW.asked <> '' AND EXISTS (SELECT 1 FROM tool_invocations WHERE asked = NEW.asked AND asked <> '' AND status IN ('pending', 'running')))
     OR NEW.replaced_by <> '' OR NEW.measured_micros IS NOT NULL OR NEW.measured_cpu_micros IS NOT NULL OR NEW.result_bytes IS NOT NULL OR NEW.escalations IS NOT 0
     OR (
@@ -369,7 +371,7 @@ BEGIN SELECT RAISE(ABORT, 'invocations are kept'); END;
 -- +goose StatementBegin
 CREATE TRIGGER invocation_keys_begin BEFORE INSERT ON invocation_keys
 WHEN NEW.idempotency_key = '' OR EXISTS (SELECT 1 FROM invocation_keys WHERE agent = NEW.agent AND idempotency_key = NEW.idempotency_key)
-    OR EXISTS (SELECT 1 FROM tool_invocations WHERE agent = NEW.agent AND idempotency_key = NEW.idempotency_key AND idempotency_key <> '' AND status <> 'denied' AND outcome <> 'interrupted')
+    OR EXISTS (SELECT 1 FROM tool_invocations WHERE agent = NEW.agent AND idempotency_key = NEW.idempotency_key AND idempotency_key <> '' AND status <> 'denied' AND outcome NOT IN ('interrupted', 'granted'))
     OR NOT EXISTS (SELECT 1 FROM tool_invocations WHERE id = NEW.invocation AND agent = NEW.agent AND asked <> '')
 BEGIN SELECT RAISE(ABORT, 'a key stands for one call'); END;
 -- +goose StatementEnd
