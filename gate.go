@@ -20,7 +20,7 @@ type Approver interface {
 
 // Recorder writes an event down durably before it returns. A started event uses up
 // its approval and takes its reservation in the same transaction, or fails: with
-// Conflict or Denied where it lost them, with *Already where somebody else ran the
+// Conflict, Changed or Denied where it lost them, with *Already where somebody else ran the
 // same call.
 type Recorder interface {
 	Record(context.Context, Event) error
@@ -170,7 +170,7 @@ func (g *Gate) refuse(ctx context.Context, c Call, d Decision, approval Approval
 // other, from a record that cannot be written.
 func (g *Gate) notStarted(ctx context.Context, c Call, d Decision, approval Approval, why error) (Result, error) {
 	var before *Already
-	if kind := KindOf(why); kind == Denied || kind == Conflict || errors.As(why, &before) {
+	if kind := KindOf(why); kind == Denied || kind == Conflict || kind == Changed || errors.As(why, &before) {
 		return g.refuse(ctx, c, d, approval, why)
 	}
 	return Result{}, notRecorded(why)

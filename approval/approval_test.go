@@ -408,6 +408,8 @@ func TestManyIdenticalCallers(t *testing.T) {
 			for _, done := range waiting {
 				if err := <-done; err == nil {
 					good++
+				} else {
+					t.Error(err)
 				}
 			}
 			if good != 20 || o.ran() != round {

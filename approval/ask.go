@@ -174,7 +174,11 @@ func (d *Desk) answered(ctx context.Context, i store.Invocation, c writ.Call) (g
 	case i.Status == "pending", i.Status == "running" && i.Worker != "":
 		return got, false, nil
 	case i.Status == "running":
-		got, err = d.agreed(ctx, i, c)
+		whole, _, err := d.store.Invocation(ctx, i.ID) // with what it shows
+		if err != nil || whole.Status != "running" || whole.Worker != "" {
+			return got, err != nil, err // somebody took it up just now: look again
+		}
+		got, err = d.agreed(ctx, whole, c)
 		return got, true, err
 	case i.Status == "rejected":
 		return got, true, writ.Fail(writ.Rejected, rejection(i), nil)
@@ -191,10 +195,6 @@ func (d *Desk) answered(ctx context.Context, i store.Invocation, c writ.Call) (g
 
 // agreed is the agreement to what was shown; it must still be what there is.
 func (d *Desk) agreed(ctx context.Context, i store.Invocation, c writ.Call) (writ.Approval, error) {
-	i, _, err := d.store.Invocation(ctx, i.ID)
-	if err != nil {
-		return writ.Approval{}, err
-	}
 	s, err := d.unsealed(i) // a row that this desk did not make allows nothing
 	if err != nil {
 		return writ.Approval{}, err
