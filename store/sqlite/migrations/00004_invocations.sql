@@ -9,9 +9,9 @@ DROP TABLE approvals;
 CREATE TABLE tools_registry (
     key                TEXT    NOT NULL PRIMARY KEY,
     definition         TEXT    NOT NULL CHECK (length(definition) = 64),
-    egress_class       TEXT    NOT NULL CHECK (egress_class IN ('none', 'read_only', 'write')),
+    egress_class       TEXT    NOT NULL CHECK (egress_class = 'none' OR egress_class = 'read_only' OR egress_class = 'write'),
     dangerous          INTEGER NOT NULL CHECK (dangerous IN (0, 1)),
-    unwaived_class     TEXT    NOT NULL CHECK (unwaived_class IN ('none', 'read_only', 'write')),
+    unwaived_class     TEXT    NOT NULL CHECK (unwaived_class = 'none' OR unwaived_class = 'read_only' OR unwaived_class = 'write'),
     unwaived_dangerous INTEGER NOT NULL CHECK (unwaived_dangerous IN (0, 1)),
     requires_approval  INTEGER NOT NULL CHECK (requires_approval IN (0, 1)),
     registered_at      TEXT    NOT NULL,
@@ -26,7 +26,7 @@ CREATE TABLE class_waivers (
     id           TEXT    NOT NULL PRIMARY KEY,
     tool_key     TEXT    NOT NULL,
     definition   TEXT    NOT NULL CHECK (length(definition) = 64),
-    egress_class TEXT    NOT NULL CHECK (egress_class IN ('none', 'read_only', 'write')),
+    egress_class TEXT    NOT NULL CHECK (egress_class = 'none' OR egress_class = 'read_only' OR egress_class = 'write'),
     dangerous    INTEGER NOT NULL CHECK (dangerous IN (0, 1)),
     reason       TEXT    NOT NULL CHECK (reason <> ''),
     waived_by    TEXT    NOT NULL CHECK (waived_by <> ''),
@@ -35,6 +35,8 @@ CREATE TABLE class_waivers (
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX class_waivers_live ON class_waivers (tool_key, definition) WHERE ended_at = '';
 
+-- Words are compared one by one: of a list the engine would make a table first, for
+-- every row.
 CREATE TABLE tool_invocations (
     n                   INTEGER NOT NULL PRIMARY KEY CHECK (n > 0),
     id                  TEXT    NOT NULL UNIQUE,
@@ -48,7 +50,7 @@ CREATE TABLE tool_invocations (
     door                TEXT    NOT NULL,
     action              TEXT    NOT NULL,
     risk                TEXT    NOT NULL,
-    egress_class        TEXT    NOT NULL CHECK (egress_class IN ('none', 'read_only', 'write')),
+    egress_class        TEXT    NOT NULL CHECK (egress_class = 'none' OR egress_class = 'read_only' OR egress_class = 'write'),
     dangerous           INTEGER NOT NULL CHECK (dangerous IN (0, 1)),
     reads               INTEGER NOT NULL CHECK (reads IN (0, 1)),
     args_sha256         TEXT    NOT NULL,
@@ -63,8 +65,8 @@ CREATE TABLE tool_invocations (
     edit_of             TEXT    NOT NULL,
     requested_at        TEXT    NOT NULL CHECK (requested_at <> ''),
     expires_at          TEXT    NOT NULL,
-    status              TEXT    NOT NULL CHECK (status IN ('pending', 'running', 'completed', 'failed', 'rejected', 'expired', 'cancelled', 'unknown', 'denied')),
-    approval_status     TEXT    NOT NULL CHECK (approval_status IN ('not_required', 'pending', 'approved', 'rejected', 'expired')),
+    status              TEXT    NOT NULL CHECK (status = 'pending' OR status = 'running' OR status = 'completed' OR status = 'failed' OR status = 'rejected' OR status = 'expired' OR status = 'cancelled' OR status = 'unknown' OR status = 'denied'),
+    approval_status     TEXT    NOT NULL CHECK (approval_status = 'not_required' OR approval_status = 'pending' OR approval_status = 'approved' OR approval_status = 'rejected' OR approval_status = 'expired'),
     approval_reason     TEXT    NOT NULL,
     escalations         INTEGER NOT NULL CHECK (escalations >= 0),
     decided_at          TEXT    NOT NULL,
@@ -84,15 +86,15 @@ CREATE TABLE tool_invocations (
     sealed              BLOB,
     -- Nothing of class write runs, and nothing dangerous, without a person's word.
     CHECK (approval_status <> 'not_required' OR status = 'denied' OR (egress_class <> 'write' AND dangerous = 0)),
-    CHECK (status NOT IN ('running', 'completed', 'failed', 'unknown') OR approval_status IN ('not_required', 'approved')),
+    CHECK ((status <> 'running' AND status <> 'completed' AND status <> 'failed' AND status <> 'unknown') OR approval_status IN ('not_required', 'approved')),
     CHECK ((status = 'pending') <= (approval_status = 'pending')),
     CHECK ((status = 'rejected') = (approval_status = 'rejected')),
     CHECK ((status = 'expired') = (approval_status = 'expired')),
     CHECK (approval_status NOT IN ('approved', 'rejected') OR (decided_by <> '' AND decided_at <> '' AND decided_at < expires_at)),
     CHECK (approval_status IN ('not_required', 'expired') OR expires_at > requested_at),
     CHECK (approval_status = 'not_required' OR grant_id <> '' OR (asked <> '' AND subject <> '' AND digest <> '' AND quorum > 0)),
-    CHECK (status NOT IN ('running', 'completed', 'failed', 'unknown') OR started_at <> ''),
-    CHECK (status NOT IN ('completed', 'failed', 'unknown') OR fence > 0),
+    CHECK ((status <> 'running' AND status <> 'completed' AND status <> 'failed' AND status <> 'unknown') OR started_at <> ''),
+    CHECK ((status <> 'completed' AND status <> 'failed' AND status <> 'unknown') OR fence > 0),
     -- What was cut off, or ended in favour of a grant, frees its key: only what changes
     -- nothing may be the first, and only what never ran the second.
     CHECK (outcome <> 'interrupted' OR (status = 'failed' AND reads = 1 AND egress_class <> 'write')),
@@ -141,7 +143,7 @@ CREATE TABLE grants (
     definition   TEXT    NOT NULL,
     policy       TEXT    NOT NULL,
     confinement  TEXT    NOT NULL,
-    egress_class TEXT    NOT NULL CHECK (egress_class IN ('none', 'read_only', 'write')),
+    egress_class TEXT    NOT NULL CHECK (egress_class = 'none' OR egress_class = 'read_only' OR egress_class = 'write'),
     max_uses     INTEGER NOT NULL CHECK (max_uses > 0),
     used         INTEGER NOT NULL CHECK (used >= 0 AND used <= max_uses),
     made_at      TEXT    NOT NULL,
@@ -167,7 +169,7 @@ CREATE INDEX invocation_results_age ON invocation_results (kept_at);
 -- What a person found out about an outcome that could not be known.
 CREATE TABLE invocation_resolutions (
     invocation  TEXT NOT NULL PRIMARY KEY,
-    happened    TEXT NOT NULL CHECK (happened IN ('yes', 'no', 'partly')),
+    happened    TEXT NOT NULL CHECK (happened = 'yes' OR happened = 'no' OR happened = 'partly'),
     note        TEXT NOT NULL,
     resolved_by TEXT NOT NULL CHECK (resolved_by <> ''),
     resolved_at TEXT NOT NULL
@@ -356,7 +358,7 @@ WHEN NEW.n IS NOT OLD.n OR NEW.id IS NOT OLD.id OR NEW.tool_key IS NOT OLD.tool_
             AND NEW.decided_by = OLD.decided_by AND NEW.decided_at = OLD.decided_at AND NEW.started_at = OLD.started_at
             AND NEW.outcome = '' AND NEW.replaced_by = '' AND NEW.completed_at = '')
         -- the run ends, by the word of the worker that holds it
-        OR (OLD.status = 'running' AND OLD.worker <> '' AND NEW.status IN ('completed', 'failed', 'cancelled', 'unknown') AND NEW.completed_at <> '' AND NEW.outcome <> '' AND NEW.sealed IS NULL
+        OR (OLD.status = 'running' AND OLD.worker <> '' AND (NEW.status = 'completed' OR NEW.status = 'failed' OR NEW.status = 'cancelled' OR NEW.status = 'unknown') AND NEW.completed_at <> '' AND NEW.outcome <> '' AND NEW.sealed IS NULL
             AND NEW.approval_status = OLD.approval_status AND NEW.decided_by = OLD.decided_by AND NEW.decided_at = OLD.decided_at
             AND NEW.started_at = OLD.started_at)
     )) IS NOT TRUE
@@ -434,7 +436,7 @@ BEGIN SELECT RAISE(ABORT, 'grants are kept'); END;
 -- +goose StatementBegin
 CREATE TRIGGER invocation_results_begin BEFORE INSERT ON invocation_results
 WHEN EXISTS (SELECT 1 FROM invocation_results WHERE invocation = NEW.invocation)
-    OR NOT EXISTS (SELECT 1 FROM tool_invocations WHERE id = NEW.invocation AND status IN ('completed', 'failed', 'cancelled', 'unknown', 'rejected')
+    OR NOT EXISTS (SELECT 1 FROM tool_invocations WHERE id = NEW.invocation AND (status = 'completed' OR status = 'failed' OR status = 'cancelled' OR status = 'unknown' OR status = 'rejected')
         AND (NEW.asked = '' OR NEW.asked = asked))
 BEGIN SELECT RAISE(ABORT, 'an outcome is kept once, when it is there'); END;
 -- +goose StatementEnd
@@ -447,9 +449,9 @@ BEGIN SELECT RAISE(ABORT, 'an outcome is handed over once'); END;
 
 -- +goose StatementBegin
 CREATE TRIGGER invocation_resolutions_begin BEFORE INSERT ON invocation_resolutions
-WHEN NEW.happened NOT IN ('yes', 'no', 'partly') OR EXISTS (SELECT 1 FROM invocation_resolutions WHERE invocation = NEW.invocation)
+WHEN (NEW.happened <> 'yes' AND NEW.happened <> 'no' AND NEW.happened <> 'partly') OR EXISTS (SELECT 1 FROM invocation_resolutions WHERE invocation = NEW.invocation)
     OR NOT EXISTS (SELECT 1 FROM tool_invocations WHERE id = NEW.invocation AND status = 'unknown')
-    OR NOT EXISTS (SELECT 1 FROM people WHERE name = NEW.resolved_by AND role IN ('operator', 'approver', 'admin'))
+    OR NOT EXISTS (SELECT 1 FROM people WHERE name = NEW.resolved_by AND (role = 'operator' OR role = 'approver' OR role = 'admin'))
 BEGIN SELECT RAISE(ABORT, 'what is unknown is resolved once, by a person'); END;
 -- +goose StatementEnd
 -- +goose StatementBegin
