@@ -512,7 +512,7 @@ func TestPolicyChangesWhileWaiting(t *testing.T) {
 	})
 }
 
-func Test20(t *testing.T) {
+func TestPendingLimit(t *testing.T) {
 	within(t, func(t *testing.T, o *office) {
 		for i := range 20 {
 			_, err := o.gate.Do(t.Context(), call(fmt.Sprint(i), 0))

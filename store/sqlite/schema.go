@@ -7,22 +7,14 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 )
 
 // checkSchema refuses a database whose tables, triggers and indexes are not
 // exactly those that the migrations make: a guard that is missing or altered
 // guards nothing, and a trigger that was added can undo one (O2, O6).
-func checkSchema(ctx context.Context, pool *sql.DB) (err error) {
-	fresh, err := sql.Open("sqlite", ":memory:")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, fresh.Close()) }()
-	fresh.SetMaxOpenConns(1) // each connection would have a memory of its own
-	if err := migrate(ctx, fresh); err != nil {
-		return err
-	}
-	want, err := schema(ctx, fresh)
+func checkSchema(ctx context.Context, pool *sql.DB) error {
+	want, err := ours()
 	if err != nil {
 		return err
 	}
@@ -45,6 +37,22 @@ func checkSchema(ctx context.Context, pool *sql.DB) (err error) {
 	}
 	return nil
 }
+
+// ours is the schema that the migrations make of nothing; it never changes while the
+// program runs.
+var ours = sync.OnceValues(func() (_ map[string]string, err error) {
+	fresh, err := sql.Open("sqlite", ":memory:")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, fresh.Close()) }()
+	fresh.SetMaxOpenConns(1) // each connection would have a memory of its own
+	ctx := context.Background()
+	if err := migrate(ctx, fresh); err != nil {
+		return nil, err
+	}
+	return schema(ctx, fresh)
+})
 
 func altered(name, how string) error {
 	return fmt.Errorf("the %s of the database %s: somebody changed its rules, and nothing is served from it; restore a backup from before", name, how)
