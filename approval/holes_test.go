@@ -3,6 +3,7 @@ package approval
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -229,6 +230,11 @@ func TestCountedReadAgain(t *testing.T) {
 // TestOneMistakeIsOnes: a change that a guard of the database refuses is dropped alone.
 func TestOneMistakeIsOnes(t *testing.T) {
 	within(t, func(t *testing.T, o *office) {
+		count := func(tx *store.Tx) error {
+			return tx.AddUse(store.Use{Call: "once", Agent: "a", Tool: "t", Session: "s", Task: "k", At: o.ledger.Now()})
+		}
+		o.must(o.ledger.Write(t.Context(), func(tx *store.Tx) (ledger.Entry, error) { return ledger.Entry{Kind: "test"}, count(tx) }))
+		// The writer is held up, so that all changes meet in one commit.
 		hold, held := make(chan struct{}), make(chan error, 1)
 		go func() {
 			held <- o.ledger.Write(t.Context(), func(*store.Tx) (ledger.Entry, error) { <-hold; return ledger.Entry{Kind: "test"}, nil })
@@ -239,18 +245,19 @@ func TestOneMistakeIsOnes(t *testing.T) {
 			go func() {
 				answers <- o.ledger.Write(t.Context(), func(tx *store.Tx) (ledger.Entry, error) {
 					if n == 4 {
-						return ledger.Entry{Kind: "bad"}, tx.AddUse(store.Use{Call: "twice", Agent: "a", Tool: "t", Session: "s", Task: "k", At: o.ledger.Now()})
+						return ledger.Entry{Kind: "bad"}, count(tx)
 					}
 					return ledger.Entry{Kind: "good"}, nil
 				})
 			}()
 		}
-		o.must(o.ledgerAddUse("twice", hold, held))
+		synctest.Wait()
+		close(hold)
+		o.must(<-held)
 		bad := 0
 		for range cap(answers) {
 			if err := <-answers; err != nil {
-				bad++
-				if !errors.Is(err, store.ErrRefused) {
+				if bad++; !errors.Is(err, store.ErrRefused) {
 					t.Error(err)
 				}
 			}
@@ -258,18 +265,8 @@ func TestOneMistakeIsOnes(t *testing.T) {
 		if bad != 1 {
 			t.Errorf("%d changes were refused", bad)
 		}
+		if r, err := o.ledger.Verify(t.Context(), filepath.Join(o.dir, "witness.jsonl"), ""); err != nil || !r.OK() {
+			t.Error(r, err)
+		}
 	})
-}
-
-// ledgerAddUse counts a call among the changes that wait, and lets them go.
-func (o *office) ledgerAddUse(id string, hold chan struct{}, held <-chan error) error {
-	first := make(chan error, 1)
-	go func() {
-		first <- o.ledger.Write(o.t.Context(), func(tx *store.Tx) (ledger.Entry, error) {
-			return ledger.Entry{Kind: "first"}, tx.AddUse(store.Use{Call: id, Agent: "a", Tool: "t", Session: "s", Task: "k", At: o.ledger.Now()})
-		})
-	}()
-	synctest.Wait()
-	close(hold)
-	return errors.Join(<-held, <-first)
 }
