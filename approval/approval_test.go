@@ -714,7 +714,7 @@ func TestAlteredRow(t *testing.T) {
 				}
 				defer file.Close()
 				file.SetMaxOpenConns(1)
-				if _, err := file.Exec(`DROP TRIGGER invocations_steps; ` + strings.ReplaceAll(edit, "'A'", "'"+id+"'")); err != nil {
+				if _, err := file.Exec(`DROP TRIGGER invocations_steps; DROP TRIGGER invocations_fixed; ` + strings.ReplaceAll(edit, "'A'", "'"+id+"'")); err != nil {
 					t.Fatal(err)
 				}
 				if name == "the id" {

@@ -125,10 +125,20 @@ func (d *Desk) takeUp(ctx context.Context, c writ.Call) (writ.Approval, error) {
 func (d *Desk) first(ctx context.Context, c writ.Call, dec writ.Decision) (store.Invocation, *store.Grant, error) {
 	asked := dec.Subject.String()
 	for {
-		i, open, err := d.store.OpenInvocation(ctx, asked)
+		there, err := d.store.There(ctx, asked, c.Agent, c.Tool)
+		if err != nil {
+			return store.Invocation{}, nil, err
+		}
+		var i store.Invocation
+		open := there.Open
+		if open {
+			i, open, err = d.store.OpenInvocation(ctx, asked)
+		}
 		switch {
 		case err != nil:
 			return i, nil, err
+		case open != there.Open: // it ended just now
+			continue
 		case open && i.Worker == "" && i.Expires <= stamp(d.now()):
 			if err := d.expire(ctx, i); err != nil {
 				return i, nil, err
@@ -136,12 +146,15 @@ func (d *Desk) first(ctx context.Context, c writ.Call, dec writ.Decision) (store
 			continue
 		case open && i.Status != "pending":
 			return i, nil, nil
-		case !open:
+		case there.Outcome && !open:
 			if err := d.deliver(ctx, asked); err != nil {
 				return i, nil, err
 			}
 		}
-		g, covered, err := d.covers(ctx, c, dec)
+		g, covered := store.Grant{}, false
+		if there.Grant {
+			g, covered, err = d.covers(ctx, c, dec)
+		}
 		if err == nil && covered && open {
 			err = d.Cancel(ctx, i.ID, granted)
 			if writ.KindOf(err) == writ.Conflict { // somebody answered it meanwhile
@@ -174,11 +187,12 @@ func (d *Desk) answered(ctx context.Context, i store.Invocation, c writ.Call) (g
 	case i.Status == "pending", i.Status == "running" && i.Worker != "":
 		return got, false, nil
 	case i.Status == "running":
-		whole, _, err := d.store.Invocation(ctx, i.ID) // with what it shows
-		if err != nil || whole.Status != "running" || whole.Worker != "" {
-			return got, err != nil, err // somebody took it up just now: look again
+		if i.Sealed == nil { // it was looked at without what it shows
+			if i, _, err = d.store.Invocation(ctx, i.ID); err != nil || i.Status != "running" || i.Worker != "" {
+				return got, err != nil, err // somebody took it up just now: look again
+			}
 		}
-		got, err = d.agreed(ctx, whole, c)
+		got, err = d.agreed(ctx, i, c)
 		return got, true, err
 	case i.Status == "rejected":
 		return got, true, writ.Fail(writ.Rejected, rejection(i), nil)
@@ -294,15 +308,12 @@ func (d *Desk) request(ctx context.Context, c writ.Call, dec writ.Decision, swep
 		if err := d.roomFor(tx, c.Agent, t); err != nil {
 			return ledger.Entry{}, err
 		}
-		if open, err := tx.IsOpen(i.Asked); err != nil || open {
-			return ledger.Entry{}, errors.Join(err, errJoin)
-		}
 		if err := keyFree(tx, c); err != nil {
-			return ledger.Entry{}, err
+			return ledger.Entry{}, notTaken(tx, i.Asked, err)
 		}
 		ok, err := tx.AddInvocation(&i)
 		if err == nil && !ok {
-			err = unregistered(c)
+			err = notTaken(tx, i.Asked, unregistered(c))
 		}
 		return ledger.Entry{Kind: "approval.requested", Call: i.ID, Agent: c.Agent, Data: []wire.Field{
 			wire.Str("approval", i.ID), wire.Str("digest", i.Digest), wire.Str("subject", i.Subject), wire.Str("tool", c.Tool),
@@ -329,6 +340,15 @@ var (
 	errJoin = errors.New("somebody else asked")
 	errFull = errors.New("too many wait")
 )
+
+// notTaken says why there is no place for a request: an identical one was made
+// meanwhile, or else why.
+func notTaken(tx *store.Tx, asked string, why error) error {
+	if open, err := tx.IsOpen(asked); err != nil || open {
+		return errors.Join(err, errJoin)
+	}
+	return why
+}
 
 func unregistered(c writ.Call) error {
 	return writ.Fail(writ.Denied, fmt.Sprintf("denied: tool %s is not registered as it was decided about; make the call again", c.Tool), nil)

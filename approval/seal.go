@@ -106,10 +106,13 @@ func (d *Desk) show(i *store.Invocation, c writ.Call, dec writ.Decision, origina
 }
 
 func digest(i store.Invocation, inputs []Input) (string, error) {
-	canonical, err := wire.Marshal(map[string]any{
-		"id": i.ID, "asked": i.Asked, "subject": i.Subject, "expires": i.Expires, "quorum": i.Quorum, "not_by": i.NotBy, "inputs": inputs,
-	})
-	return wire.Digest(canonical).String(), err
+	files, err := wire.Marshal(inputs)
+	if err != nil {
+		return "", err
+	}
+	canonical, err := wire.AppendObject(nil, wire.Str("id", i.ID), wire.Str("asked", i.Asked), wire.Str("subject", i.Subject),
+		wire.Str("expires", i.Expires), wire.Int("quorum", int64(i.Quorum)), wire.Str("not_by", i.NotBy), wire.Raw("inputs", files))
+	return wire.Digest(string(canonical)).String(), err
 }
 
 // exact is JSON in which raw parts keep their bytes: digests are of those.

@@ -97,9 +97,25 @@ func (db *DB) Standing(ctx context.Context, id string) (i Invocation, ok bool, e
 }
 
 // OpenInvocation finds the one that is asked about, or runs, for a call as it was
-// asked, without what it shows.
+// asked; with what it shows where it is approved and nobody has taken it up.
 func (db *DB) OpenInvocation(ctx context.Context, asked string) (i Invocation, ok bool, err error) {
-	return first(query(ctx, db, scanInvocation, listedColumns+` WHERE asked = $1 AND asked <> '' AND status IN ('pending', 'running')`, asked))
+	return first(query(ctx, db, scanInvocation, `SELECT n, `+invocationNames+`, CASE WHEN status = 'running' AND worker = '' THEN sealed END FROM tool_invocations
+		WHERE asked = $1 AND asked <> '' AND status IN ('pending', 'running')`, asked))
+}
+
+// There is what a call that is asked about may find: the same call open, an outcome
+// that waits for it, grants of its tool. Each is then looked at by itself.
+type There struct{ Open, Outcome, Grant bool }
+
+// There looks for all three at once: mostly there is nothing, and a person is asked.
+func (db *DB) There(ctx context.Context, asked, agent, tool string) (t There, err error) {
+	err = db.row(ctx, `SELECT EXISTS (SELECT 1 FROM tool_invocations WHERE asked = $1 AND asked <> '' AND status IN ('pending', 'running')),
+		EXISTS (SELECT 1 FROM invocation_results WHERE asked = $1 AND asked <> '' AND delivered_at = ''),
+		EXISTS (SELECT 1 FROM grants WHERE agent = $2 AND tool_key = $3 AND revoked_at = '')`, asked, agent, tool).Scan(&t.Open, &t.Outcome, &t.Grant)
+	if err != nil {
+		return t, db.unavailable(err)
+	}
+	return t, nil
 }
 
 // KeyedInvocation finds the one that an agent made with a key of its own, or that was
@@ -115,7 +131,7 @@ func (db *DB) KeyedInvocation(ctx context.Context, agent, key string) (i Invocat
 // OverInvocations lists requests whose time is over and approved calls that nobody
 // took up in time.
 func (db *DB) OverInvocations(ctx context.Context, now string) ([]Invocation, error) {
-	late, err := query(ctx, db, scanInvocation, listedColumns+` WHERE status = 'pending' AND expires_at <= $1 ORDER BY expires_at LIMIT 1000`, now)
+	late, err := query(ctx, db, scanInvocation, listedColumns+` WHERE status = 'pending' AND expires_at <= $1 LIMIT 1000`, now)
 	if err != nil {
 		return nil, err
 	}

@@ -125,7 +125,11 @@ func (db *DB) unavailable(err error) error {
 // changed runs a statement that must change exactly one row; it reports false,
 // having changed nothing, when the row was not as the statement demands.
 func (tx *Tx) changed(query string, args ...any) (bool, error) {
-	res, err := tx.run(query, args...)
+	return tx.one(tx.run(query, args...))
+}
+
+// one reports whether a statement changed exactly one row.
+func (tx *Tx) one(res sql.Result, err error) (bool, error) {
 	if err != nil {
 		return false, tx.db.unavailable(err)
 	}

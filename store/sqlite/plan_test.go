@@ -98,6 +98,10 @@ var looks = []struct {
 		_, _, err := db.OpenInvocation(context.Background(), "x")
 		return err
 	}, []string{"SEARCH tool_invocations USING INDEX invocations_open (asked=?)"}},
+	{"what there is", func(db *store.DB, _ *store.Tx) error {
+		_, err := db.There(context.Background(), "x", "a", "x")
+		return err
+	}, []string{"INDEX invocations_open (asked=?); SCALAR SUBQUERY 2; SEARCH invocation_results USING COVERING INDEX invocation_results_waiting (asked=?); SCALAR SUBQUERY 3; SEARCH grants USING COVERING INDEX grants_live (agent=? AND tool_key=?)"}},
 	{"whether it is open", func(_ *store.DB, tx *store.Tx) error { _, err := tx.IsOpen("x"); return err }, []string{"SEARCH tool_invocations USING INDEX invocations_open (asked=?)"}},
 	{"by its key", func(db *store.DB, _ *store.Tx) error {
 		_, _, err := db.KeyedInvocation(context.Background(), "a", "x")
@@ -108,12 +112,12 @@ var looks = []struct {
 		_, err := db.OverInvocations(context.Background(), "2026")
 		return err
 	}, []string{
-		"SEARCH tool_invocations USING INDEX invocations_pending_until (expires_at<?)", "SCAN tool_invocations USING INDEX invocations_unclaimed"}},
+		"SCAN tool_invocations USING INDEX invocations_pending", "SCAN tool_invocations USING INDEX invocations_running"}},
 	{"the unclaimed", func(db *store.DB, _ *store.Tx) error {
 		_, err := db.UnclaimedInvocations(context.Background())
 		return err
 	}, []string{
-		"SCAN tool_invocations USING INDEX invocations_unclaimed", "SCAN tool_invocations USING INDEX invocations_unclaimed"}},
+		"SCAN tool_invocations USING INDEX invocations_running", "SCAN tool_invocations USING INDEX invocations_running"}},
 	{"the held", func(db *store.DB, _ *store.Tx) error {
 		_, err := db.HeldInvocations(context.Background(), "x")
 		return err
@@ -134,7 +138,7 @@ var looks = []struct {
 	{"a stop", func(_ *store.DB, tx *store.Tx) error {
 		_, err := tx.CancelInvocations("x", "", "", "stopped", "2026")
 		return err
-	}, []string{"SCAN tool_invocations USING INDEX invocations_pending", "SCAN tool_invocations USING INDEX invocations_unclaimed"}},
+	}, []string{"SCAN tool_invocations USING INDEX invocations_pending", "SCAN tool_invocations USING INDEX invocations_running"}},
 	{"live grants", func(db *store.DB, _ *store.Tx) error {
 		_, err := db.LiveGrants(context.Background(), "a", "x", "2026")
 		return err

@@ -14,6 +14,7 @@ const (
 	heedChecks = `PRAGMA ignore_check_constraints = 0`
 	invBegin   = "invocations_begin"
 	invSteps   = "invocations_steps"
+	invFixed   = "invocations_fixed"
 	voteBegin  = "tool_approvals_begin"
 	grantBegin = "grants_begin"
 	grantSteps = "grants_steps"
@@ -89,11 +90,13 @@ var invocationAttacks = []guardedAttack{
 	{Attack{"make an unknown one completed", onRow("unknown", `status = 'completed'`)}, invSteps},
 	{Attack{"shorten a lease", onRow("claimed", `lease_until = '`+now+`x'`)}, invSteps},
 	{Attack{"take a hold over", onRow("claimed", `worker = 'x'`)}, invSteps},
-	{Attack{"put a key on another call", onRow("running", `idempotency_key = 'mine'`)}, invSteps},
+	{Attack{"put a key on another call", onRow("running", `idempotency_key = 'mine'`)}, invSteps + " " + invFixed},
 	{Attack{"edit an ended one's outcome", onRow("completed", `outcome = 'failed'`)}, invSteps},
 	{Attack{"edit an ended one or ignore it", strings.Replace(onRow("completed", `outcome = 'failed'`), "UPDATE", "UPDATE OR IGNORE", 1)}, invSteps},
 	{Attack{"edit an ended one or replace it", strings.Replace(onRow("completed", `outcome = 'failed'`), "UPDATE", "UPDATE OR REPLACE", 1)}, invSteps},
-	{Attack{"edit all at once", `UPDATE tool_invocations SET agent = 'mallory'`}, invSteps},
+	{Attack{"edit all at once", `UPDATE tool_invocations SET agent = 'mallory'`}, invSteps + " " + invFixed},
+	{Attack{"end a run as another's", onRow("claimed", `agent = 'mallory', status = 'completed', `+toEnd)}, invFixed},
+	{Attack{"take up another call than was approved", onRow("approved", `subject = 'forged', `+toClaimed)}, invFixed},
 	{Attack{"edit a reason", onRow("rejected", `approval_reason = 'forged'`)}, invSteps},
 	{Attack{"move one onto another", `UPDATE OR REPLACE tool_invocations SET n = (SELECT n FROM tool_invocations WHERE id = 'completed') WHERE id = 'approved'`}, invSteps},
 	{Attack{"move one by its row", `UPDATE tool_invocations SET rowid = 1000 WHERE id = 'approved'`}, invSteps},
@@ -198,7 +201,7 @@ var invocationControls = []string{
 
 // Tried names every trigger whose absence the suite notices.
 func Tried() map[string]bool {
-	out := map[string]bool{"class_waivers_end": true, "invocations_use_grant": true} // see testRegistry and testInvocationGuards
+	out := map[string]bool{"class_waivers_end": true} // see testRegistry
 	for _, a := range slices.Concat(registryAttacks, invocationAttacks) {
 		for _, name := range strings.Fields(a.by) {
 			out[name] = true
@@ -242,7 +245,7 @@ func (e Engine) testInvocationGuards(t *testing.T) {
 	})
 	columns := e.columns(t, dir, "tool_invocations")[1:]
 	again := likeRow(columns, "INSERT", "granted", map[string]string{"id": "'again'"})
-	for drop, want := range map[string]int64{"": 2, "invocations_use_grant": 1} {
+	for drop, want := range map[string]int64{"": 2, "invocations_begin": 1} {
 		e.alone(t, dir, func(c *sql.Conn, exec func(string) error) {
 			if drop != "" {
 				drop = "DROP TRIGGER " + drop + "; "
