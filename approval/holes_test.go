@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -267,6 +269,37 @@ func TestOneMistakeIsOnes(t *testing.T) {
 		}
 		if r, err := o.ledger.Verify(t.Context(), filepath.Join(o.dir, "witness.jsonl"), ""); err != nil || !r.OK() {
 			t.Error(r, err)
+		}
+	})
+}
+
+// TestManyWaitersOnALargeRequest: H6. Whoever waits looks at a request whenever
+// anything changes, and must not load what it shows each time.
+func TestManyWaitersOnALargeRequest(t *testing.T) {
+	within(t, func(t *testing.T, o *office) {
+		const waiters, changes, size = 50, 10, 1 << 18
+		c := call(strings.Repeat("x", size), time.Hour)
+		var all []<-chan error
+		for range waiters {
+			all = append(all, o.do(t.Context(), c))
+		}
+		synctest.Wait()
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for range changes {
+			o.desk.Changed()
+			synctest.Wait()
+		}
+		runtime.ReadMemStats(&after)
+		if spent := after.TotalAlloc - before.TotalAlloc; spent > waiters*changes*size/10 {
+			t.Errorf("%d waiters took %d MiB to look %d times", waiters, spent>>20, changes)
+		}
+		o.must(o.answer(o.only(), true))
+		for _, done := range all {
+			o.must(<-done)
+		}
+		if o.ran() != 1 {
+			t.Errorf("%d runs", o.ran())
 		}
 	})
 }
