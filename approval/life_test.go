@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/ledger"
 	"github.com/writ-run/writ/store"
 )
 
@@ -45,6 +46,67 @@ func TestDetached(t *testing.T) {
 		}
 		if o.ran() != 1 {
 			t.Errorf("%d runs", o.ran())
+		}
+	})
+}
+
+// TestDetachedNeedsItsApproval: what is taken up by its id runs because it was approved
+// and no other way, also where nobody would have to be asked any more.
+func TestDetachedNeedsItsApproval(t *testing.T) {
+	within(t, func(t *testing.T, o *office) {
+		r := o.ask(call("ls", 0))
+		o.must(o.answer(r, true))
+		again := call("ls", 0)
+		again.Detached, again.ID = true, r.ID
+		ask := o.decide
+		o.free(true)
+		_, err := o.gate.Do(t.Context(), again)
+		wants(t, err, writ.Changed)
+		if o.ran() != 0 {
+			t.Error("it ran")
+		}
+		o.decide = ask
+		r = o.ask(call("control", 0))
+		o.must(o.answer(r, true))
+		again = call("control", 0)
+		again.Detached, again.ID = true, r.ID
+		_, err = o.gate.Do(t.Context(), again)
+		o.must(err)
+	})
+}
+
+// TestOutcomeRace: of several who come for one outcome at once, one gets it.
+func TestOutcomeRace(t *testing.T) {
+	within(t, func(t *testing.T, o *office) {
+		r := o.ask(call("ls", 0))
+		o.must(o.answer(r, true))
+		again := call("ls", 0)
+		again.Detached, again.ID = true, r.ID
+		_, err := o.gate.Do(t.Context(), again)
+		o.must(err)
+		// The writer is held up until all have seen that there is one.
+		hold, held := make(chan struct{}), make(chan error, 1)
+		go func() {
+			held <- o.ledger.Write(t.Context(), func(*store.Tx) (ledger.Entry, error) { <-hold; return ledger.Entry{Kind: "test"}, nil })
+		}()
+		synctest.Wait()
+		var all []<-chan error
+		for range 5 {
+			all = append(all, o.do(t.Context(), call("ls", 0)))
+		}
+		synctest.Wait()
+		close(hold)
+		o.must(<-held)
+		got := 0
+		for _, done := range all {
+			if err := <-done; err == nil {
+				got++
+			} else {
+				wants(t, err, writ.Pending)
+			}
+		}
+		if got != 1 {
+			t.Errorf("%d got it", got)
 		}
 	})
 }

@@ -291,3 +291,21 @@ func TestBatchBytes(t *testing.T) {
 		t.Errorf("%d bytes, %d left out", total, cut)
 	}
 }
+
+// What came of a call before is not handed to an agent that may not make it any more.
+func TestOutcomeAfterStop(t *testing.T) {
+	f := newFixture(t, standardFamily, Options{Tools: []Tool{probe("look", "code:read", nil)}})
+	keyed := func(c *Call) { c.Key = "k" }
+	first, err := f.call("look", args(1), keyed)
+	f.must(err)
+	again, err := f.call("look", args(1), keyed) // the control
+	f.must(err)
+	if again.CallID != first.CallID {
+		t.Errorf("%s, not %s again", again.CallID, first.CallID)
+	}
+	f.must(f.Stop(t.Context(), "coder", "enough"))
+	got, err := f.call("look", args(1), keyed)
+	if err == nil || got.Result.Content != "" || got.CallID == first.CallID {
+		t.Errorf("after the stop: %+v, %v", got, err)
+	}
+}
