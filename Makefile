@@ -5,10 +5,23 @@ GO ?= go
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME ?= 60s
 
-.PHONY: build run test race lint deps bench soak fuzz cross clean
+# The launcher of the native sandbox: a few kilobytes of C without a library, which the
+# program carries inside itself.
+LAUNCHER := sandbox/native/launcher/box-$(shell $(GO) env GOARCH)
+CC ?= cc
+LAUNCHER_FLAGS := -O2 -Wall -Wextra -Werror -static -nostdlib -ffreestanding -fno-stack-protector -fno-asynchronous-unwind-tables \
+	-fno-tree-loop-distribute-patterns -fno-pie -no-pie -Wl,--build-id=none -Wl,-z,noexecstack -Wl,-z,norelro -s
 
-build:
+.PHONY: build run test race lint deps bench soak fuzz cross clean compiler
+
+build: $(LAUNCHER)
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/writ ./cmd/writ
+
+$(LAUNCHER): sandbox/native/launcher/box.c sandbox/native/launcher/sys.h | compiler
+	$(CC) $(LAUNCHER_FLAGS) -o $@ $<
+
+compiler:
+	@command -v $(CC) >/dev/null || $(MAKE) --no-print-directory deps
 
 # Sets up on the embedded store, starts the daemon and says what to do next.
 run: build
@@ -61,4 +74,4 @@ fuzz:
 	done; rm -f $$log
 
 clean:
-	rm -rf bin
+	rm -rf bin sandbox/native/launcher/box-*

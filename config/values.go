@@ -38,9 +38,9 @@ func (d *Duration) UnmarshalText(b []byte) error {
 
 func (d Duration) String() string { return time.Duration(d).String() }
 
-var backends = []string{"auto", "subprocess"}
+var backends = []string{"auto", "native", "subprocess"}
 
-var laterBackends = []string{"native", "bwrap", "firejail", "seatbelt", "docker", "k8s", "wasm"}
+var laterBackends = []string{"bwrap", "firejail", "seatbelt", "docker", "k8s", "wasm"}
 
 // UnmarshalText takes the drivers this version has.
 func (k *Backend) UnmarshalText(b []byte) error {

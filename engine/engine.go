@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"path/filepath"
 	"strings"
@@ -25,6 +26,8 @@ import (
 	"github.com/writ-run/writ/ledger"
 	"github.com/writ-run/writ/person"
 	"github.com/writ-run/writ/sandbox"
+	"github.com/writ-run/writ/sandbox/native"
+	"github.com/writ-run/writ/sandbox/reach"
 	"github.com/writ-run/writ/sandbox/subprocess"
 	"github.com/writ-run/writ/store"
 	"github.com/writ-run/writ/store/sqlite"
@@ -58,6 +61,7 @@ type Engine struct {
 	desk       *approval.Desk
 	people     *person.Checker
 	drivers    sandbox.Set
+	closers    []io.Closer // drivers that keep something running
 	jobs       *exec.Jobs
 	builtins   []*tool.Tool
 	registered []*tool.Tool // guarded by changing, like every change of rules
@@ -124,15 +128,23 @@ func builtins(boxes exec.Starter, jobs *exec.Jobs) ([]*tool.Tool, error) {
 // build makes everything that needs no store.
 func (e *Engine) build(cfg *config.Config, launcher []string) error {
 	sub := cfg.File.Sandboxing.Subprocess
-	e.drivers = sandbox.Set{subprocess.New(subprocess.Options{
-		Launcher: launcher, PathPrefixes: sub.ExtraSafePathPrefixes,
-		UnsafeAnyPath: !sub.RestrictedPath, UnsafeAnyDir: !sub.WorkspaceOnly,
-	})}
+	every := reach.Options{PathPrefixes: sub.ExtraSafePathPrefixes, UnsafeAnyPath: !sub.RestrictedPath, UnsafeAnyDir: !sub.WorkspaceOnly}
+	own := native.New(native.Options{Options: every, Program: programOf(launcher)})
+	e.drivers = sandbox.Set{own, subprocess.New(subprocess.Options{Launcher: launcher, Options: every})}
+	e.closers = append(e.closers, own)
 	e.jobs = exec.NewJobs(e.drivers, e.now, e.log)
 	e.jobs.OnEnd = e.jobEnded
 	var err error
 	e.builtins, err = builtins(e.drivers, e.jobs)
 	return err
+}
+
+// programOf is the file of this program, where a launcher names another.
+func programOf(launcher []string) string {
+	if len(launcher) == 0 {
+		return ""
+	}
+	return launcher[0]
 }
 
 // open opens the store and what stands on it.
@@ -249,6 +261,9 @@ func (e *Engine) close() error {
 	close(e.closing)
 	e.sweeper.Wait()
 	var errs []error
+	for _, c := range e.closers {
+		errs = append(errs, c.Close())
+	}
 	if e.ledger != nil {
 		errs = append(errs, e.ledger.Close())
 	}

@@ -9,4 +9,4 @@ import (
 )
 
 // testKernel is about Linux.
-func testKernel(t *testing.T, d sandbox.Driver) {}
+func testKernel(t *testing.T, d sandbox.Driver, have sandbox.Features) {}

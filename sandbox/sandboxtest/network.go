@@ -21,22 +21,30 @@ func testNetwork(t *testing.T, d sandbox.Driver) {
 	must(t, err)
 	t.Cleanup(func() { abstract.Close() })
 	port := strconv.Itoa(tcp.Addr().(*net.TCPAddr).Port)
+	echo := echoUDP(t)
+	six := "0" // nobody listens there
+	if tcp6, err := net.Listen("tcp6", "[::1]:0"); err == nil {
+		t.Cleanup(func() { tcp6.Close() })
+		six = strconv.Itoa(tcp6.Addr().(*net.TCPAddr).Port)
+	}
 	const pair = `py "import socket; a,b=socket.socketpair(); a.send(b'x'); assert b.recv(1)==b'x'"`
 	sock := func(args, then string) row {
 		return row{args, pair, `py "import socket; s=socket.socket(` + args + `); ` + then + `"`}
 	}
 	rows := []row{
 		{"bash /dev/tcp", pair, `exec 3<>/dev/tcp/127.0.0.1/` + port},
-		{"bash /dev/udp", pair, `exec 3<>/dev/udp/127.0.0.1/` + port},
+		{"bash /dev/udp", pair, `exec 3<>/dev/udp/127.0.0.1/` + echo + `; echo x >&3; read -t 0.3 -N 1 -u 3`},
 		sock("socket.AF_INET", "s.connect(('127.0.0.1',"+port+"))"),
-		sock("socket.AF_INET,socket.SOCK_DGRAM", "s.sendto(b'x',('127.0.0.1',"+port+"))"),
+		sock("socket.AF_INET,socket.SOCK_DGRAM", "s.settimeout(0.3); s.sendto(b'x',('127.0.0.1',"+echo+")); s.recv(1)"),
+		sock("socket.AF_INET,socket.SOCK_DGRAM,17", "s.sendto(b'x',('192.0.2.1',53))"),
 		sock("socket.AF_INET,socket.SOCK_DGRAM,1", "pass"),
 		sock("socket.AF_INET,socket.SOCK_RAW,1", "pass"),
-		sock("socket.AF_INET6", "pass"),
-		sock("socket.AF_INET6,socket.SOCK_DGRAM", "pass"),
+		sock("socket.AF_INET6", "s.connect(('::1',"+six+"))"),
+		sock("socket.AF_INET6,socket.SOCK_DGRAM", "s.sendto(b'x',('2001:db8::1',53))"),
 		sock("socket.AF_UNIX", "s.connect(chr(0)+'writ-test-"+strconv.Itoa(os.Getpid())+"')"),
 		sock("socket.AF_UNIX,socket.SOCK_DGRAM", "pass"),
-		sock("socket.AF_NETLINK,socket.SOCK_RAW", "pass"),
+		sock("socket.AF_NETLINK,socket.SOCK_RAW,9", "pass"),  // audit
+		sock("socket.AF_NETLINK,socket.SOCK_RAW,15", "pass"), // events of the kernel
 		sock("socket.AF_PACKET,socket.SOCK_RAW", "pass"),
 		sock("socket.AF_VSOCK", "pass"),
 		sock("38,socket.SOCK_SEQPACKET", "pass"), // AF_ALG
@@ -52,6 +60,25 @@ func testNetwork(t *testing.T, d sandbox.Driver) {
 		t.Cleanup(func() { l.Close() })
 		makeFIFO(t, filepath.Join(w.ro, "fifo"))
 	})
+}
+
+// echoUDP answers datagrams on the host; it returns the port.
+func echoUDP(t *testing.T) string {
+	t.Helper()
+	c, err := net.ListenPacket("udp", "127.0.0.1:0")
+	must(t, err)
+	t.Cleanup(func() { c.Close() })
+	go func() {
+		b := make([]byte, 100)
+		for {
+			n, from, err := c.ReadFrom(b)
+			if err != nil {
+				return
+			}
+			c.WriteTo(b[:n], from)
+		}
+	}()
+	return strconv.Itoa(c.LocalAddr().(*net.UDPAddr).Port)
 }
 
 // testRefuse: what cannot be held is not started.

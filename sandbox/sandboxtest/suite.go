@@ -38,7 +38,7 @@ func Run(t *testing.T, d sandbox.Driver) {
 	t.Run("hide", func(t *testing.T) { testHide(t, d) })
 	t.Run("exec", func(t *testing.T) { testExec(t, d) })
 	t.Run("network", func(t *testing.T) { testNetwork(t, d) })
-	t.Run("kernel", func(t *testing.T) { testKernel(t, d) })
+	t.Run("kernel", func(t *testing.T) { testKernel(t, d, have) })
 	t.Run("processes", func(t *testing.T) { testProcesses(t, d) })
 	t.Run("tree", func(t *testing.T) { testTree(t, d) })
 	t.Run("limits", func(t *testing.T) { testLimits(t, d) })

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"syscall"
 
+	"github.com/writ-run/writ/sandbox/reach"
 	"golang.org/x/sys/unix"
 )
 
@@ -71,7 +72,7 @@ func confineJob(j job, out *os.File) error {
 	if err := unix.CloseRange(3, 1<<31-1, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return failed(stepExec, err)
 	}
-	if j.Limits.Address < reserveMemory || raceBuild {
+	if j.Limits.Address < reach.ReserveMemory || raceBuild {
 		reserveHeap(j)
 	}
 	if err := setLimits(j.Limits); err != nil {
@@ -153,7 +154,7 @@ func reserveHeap(j job) {
 }
 
 // setLimits sets the limits of the command and all its children, hard and soft.
-func setLimits(l limits) error {
+func setLimits(l reach.Limits) error {
 	for _, r := range []struct {
 		what int
 		max  uint64

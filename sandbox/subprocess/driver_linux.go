@@ -81,8 +81,7 @@ func (d *Driver) start(ctx context.Context, w writ.Writ, spec sandbox.Spec, show
 		b.collect()
 		return nil, explain(err)
 	}
-	wall := orDefault(spec.Timeout, orDefault(w.Confinement().Limits.Wall, defaultWall))
-	b.watch(min(wall, sandbox.MaxWall))
+	b.watch(j.Wall)
 	return b, nil
 }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/writ-run/writ/sandbox/reach"
 )
 
 // A job is everything about one box, worked out by the daemon and handed down to
@@ -23,14 +25,15 @@ type job struct {
 	UID  int  `json:"uid"`
 	GID  int  `json:"gid"`
 
-	Mounts   []mount  `json:"mounts"`
-	Hide     []string `json:"hide"`
-	Writable []string `json:"writable"` // where a Hide path that does not exist cannot be kept hidden
-	Grants   []grant  `json:"grants"`
-	Listed   bool     `json:"listed"` // only listed programs
-	Limits   limits   `json:"limits"`
+	Mounts   []mount      `json:"mounts"`
+	Hide     []string     `json:"hide"`
+	Writable []string     `json:"writable"` // where a Hide path that does not exist cannot be kept hidden
+	Grants   []grant      `json:"grants"`
+	Listed   bool         `json:"listed"` // only listed programs
+	Limits   reach.Limits `json:"limits"`
 
 	Grace time.Duration `json:"grace"`
+	Wall  time.Duration `json:"-"` // watched by the daemon
 }
 
 // A mount shows From, as it was before anything was changed, at At.
@@ -50,14 +53,6 @@ type grant struct {
 	List   bool   `json:"ls"`   // names in directories only
 	Device bool   `json:"dev"`  // a harmless device: reading, writing, ioctl
 	Strict bool   `json:"root"` // named by the confinement: no symlink on the way
-}
-
-type limits struct {
-	Address uint64 `json:"as"`
-	Data    uint64 `json:"data"`
-	Pids    uint64 `json:"nproc"`
-	Files   uint64 `json:"nofile"`
-	Size    uint64 `json:"fsize"`
 }
 
 // A status is what a supervisor tells the daemon: first that the command was

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+
+	"github.com/writ-run/writ/sandbox/probe"
 )
 
 // Descriptors that the parts of a box are started with besides 0, 1 and 2.
@@ -22,6 +24,7 @@ const (
 // return, or returns at once when it was started for something else. A main
 // function, and the TestMain of a test that starts boxes, calls it first.
 func Main() {
+	probe.Main()
 	if len(os.Args) < 3 || os.Args[1] != verb {
 		return
 	}
@@ -34,8 +37,6 @@ func Main() {
 		supervise()
 	case "confine":
 		confine()
-	case "probe":
-		probeInside()
 	}
 	fmt.Fprintf(os.Stderr, "%s %s is started by the daemon only\n", os.Args[0], verb)
 	os.Exit(125)

@@ -7,13 +7,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
+	"github.com/writ-run/writ/sandbox/reach"
 	"golang.org/x/sys/unix"
 )
-
-// privateDirs belong to the box alone: empty at its start, gone at its end.
-var privateDirs = []string{"/tmp", "/var/tmp", "/dev/shm"}
 
 const tmpfsBounds = "size=64m,nr_inodes=65536"
 
@@ -40,7 +37,7 @@ func arrangeMounts(j job) (map[string]int, error) {
 	slices.SortStableFunc(j.Mounts, func(a, b mount) int { return len(a.At) - len(b.At) })
 	attach := func(private bool) error {
 		for _, m := range j.Mounts {
-			if (privateParent(m.At) != "") != private {
+			if (reach.PrivateParent(m.At) != "") != private {
 				continue
 			}
 			if err := attachTree(trees[m.At], m.At, private); err != nil {
@@ -138,9 +135,9 @@ func mountPrivate(j job) error {
 	if j.Listed {
 		flags |= unix.MS_NOEXEC
 	}
-	for _, dir := range privateDirs {
+	for _, dir := range reach.PrivateDirs {
 		info, err := os.Lstat(dir)
-		if dir != privateTmp && (err != nil || !info.IsDir()) {
+		if dir != reach.PrivateTmp && (err != nil || !info.IsDir()) {
 			continue // not there, or a symlink to one of the others
 		}
 		data := fmt.Sprintf("mode=1777,uid=%d,gid=%d,%s", j.UID, j.GID, tmpfsBounds)
@@ -148,23 +145,23 @@ func mountPrivate(j job) error {
 			return fmt.Errorf("private %s: %w", dir, err)
 		}
 	}
-	if err := os.Mkdir(privateHome, 0o700); err != nil {
+	if err := os.Mkdir(reach.PrivateHome, 0o700); err != nil {
 		return err
 	}
-	return os.Chown(privateHome, j.UID, j.GID)
+	return os.Chown(reach.PrivateHome, j.UID, j.GID)
 }
 
 // cover puts something empty over a hidden path: a read-only directory, or the
 // null device where devices cannot be opened. A path that is not there needs no
 // cover where the box cannot make it, and cannot be hidden where it can.
 func cover(path string, j job) error {
-	if slices.Contains(privateDirs, path) {
+	if slices.Contains(reach.PrivateDirs, path) {
 		return nil
 	}
 	at, err := openNoSymlinks(path)
 	switch {
 	case err == unix.ENOENT || err == unix.ENOTDIR:
-		if slices.ContainsFunc(j.Writable, func(w string) bool { return within(path, w) }) {
+		if slices.ContainsFunc(j.Writable, func(w string) bool { return reach.Within(path, w) }) {
 			return errors.New("it does not exist and the box could create it; create it, or hide its directory")
 		}
 		return nil
@@ -194,14 +191,4 @@ func cover(path string, j job) error {
 // symlinks resolved; one on the way now was put there since, to lead elsewhere.
 func openNoSymlinks(path string) (int, error) {
 	return unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
-}
-
-// privateParent is the private directory that path lies below; empty: none.
-func privateParent(path string) string {
-	for _, dir := range privateDirs {
-		if strings.HasPrefix(path, dir+"/") {
-			return dir
-		}
-	}
-	return ""
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/need"
 	"github.com/writ-run/writ/sandbox"
+	"github.com/writ-run/writ/sandbox/reach"
 	"github.com/writ-run/writ/sandbox/sandboxtest"
 	"github.com/writ-run/writ/sandbox/subprocess"
 )
@@ -78,9 +79,9 @@ func TestUnsafeOptions(t *testing.T) {
 		ok   bool
 	}{
 		{"dir", subprocess.Options{}, sandbox.Spec{Argv: []string{"true"}, Dir: "/etc"}, false},
-		{"any dir", subprocess.Options{UnsafeAnyDir: true}, sandbox.Spec{Argv: []string{"true"}, Dir: "/etc"}, true},
+		{"any dir", subprocess.Options{Options: reach.Options{UnsafeAnyDir: true}}, sandbox.Spec{Argv: []string{"true"}, Dir: "/etc"}, true},
 		{"path", subprocess.Options{}, sandbox.Spec{Argv: []string{"mytool"}}, false},
-		{"prefix", subprocess.Options{PathPrefixes: []string{tools}}, sandbox.Spec{Argv: []string{"mytool"}}, true},
+		{"prefix", subprocess.Options{Options: reach.Options{PathPrefixes: []string{tools}}}, sandbox.Spec{Argv: []string{"mytool"}}, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c := confined(ws)
@@ -107,7 +108,7 @@ func TestRootWorkspace(t *testing.T) {
 
 // TestLanguages: what people run works in a box.
 func TestLanguages(t *testing.T) {
-	d := subprocess.New(subprocess.Options{PathPrefixes: []string{"/usr/local/go/bin"}})
+	d := subprocess.New(subprocess.Options{Options: reach.Options{PathPrefixes: []string{"/usr/local/go/bin"}}})
 	for _, argv := range [][]string{
 		{"python3", "-c", "import json, ssl, hashlib, subprocess; print(subprocess.check_output(['echo', 'ok']).decode())"},
 		{"node", "-e", "new WebAssembly.Memory({initial:1}); require('child_process').execSync('true'); console.log('ok')"},

@@ -1,4 +1,4 @@
-package subprocess
+package reach
 
 import (
 	"bufio"
@@ -9,22 +9,22 @@ import (
 	"strings"
 )
 
-// systemDirs are what programs are made of. With a list of programs,
-// systemLibraries stand in for them.
-var systemDirs = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store"}
+// SystemDirs are what programs are made of. With a list of programs,
+// SystemLibraries stand in for them.
+var SystemDirs = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store"}
 
-var systemLibraries = []string{
+var SystemLibraries = []string{
 	"/lib", "/lib32", "/lib64", "/libx32", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libx32",
 	"/usr/share", "/usr/include", "/usr/local/lib", "/usr/local/lib64", "/usr/local/share", "/usr/local/include", "/usr/local/etc",
 }
 
-// programDirs hold programs. With a list of programs, nothing in them can be
+// ProgramDirs hold programs. With a list of programs, nothing in them can be
 // read unless it is listed.
-var programDirs = append([]string{"/usr/games", "/usr/local/games", "/usr/libexec", "/usr/local/libexec", "/usr/local/go", "/snap"}, systemPath...)
+var ProgramDirs = append([]string{"/usr/games", "/usr/local/games", "/usr/libexec", "/usr/local/libexec", "/usr/local/go", "/snap"}, SystemPath...)
 
-// systemFiles are readable in every box: configuration without secrets that
+// SystemFiles are readable in every box: configuration without secrets that
 // libraries ask for, and what the kernel says of the machine as a whole.
-var systemFiles = []string{
+var SystemFiles = []string{
 	"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/ld.so.preload", "/etc/ld-musl-x86_64.path",
 	"/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/host.conf", "/etc/hosts", "/etc/resolv.conf", "/etc/gai.conf",
 	"/etc/protocols", "/etc/services", "/etc/networks", "/etc/rpc", "/etc/localtime", "/etc/timezone", "/etc/locale.alias", "/etc/locale.conf",
@@ -44,14 +44,15 @@ var systemFiles = []string{
 	"/sys/devices/system/cpu", "/sys/devices/system/node", "/sys/kernel/mm/transparent_hugepage",
 }
 
-var systemDevices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
+// SystemDevices are in every box.
+var SystemDevices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
 
-// loaders match the ELF loaders of glibc and musl. The kernel opens them as it
+// Loaders match the ELF loaders of glibc and musl. The kernel opens them as it
 // opens a program, so a dynamic program needs the right to execute its loader.
-var loaders = []string{"/lib/ld-*.so.*", "/lib64/ld-*.so.*", "/lib32/ld-*.so.*", "/lib/*/ld-linux*.so.*"}
+var Loaders = []string{"/lib/ld-*.so.*", "/lib64/ld-*.so.*", "/lib32/ld-*.so.*", "/lib/*/ld-linux*.so.*"}
 
-// globAll is every existing path that a pattern matches.
-func globAll(patterns []string) []string {
+// GlobAll is every existing path that a pattern matches.
+func GlobAll(patterns []string) []string {
 	var out []string
 	for _, p := range patterns {
 		if !strings.ContainsAny(p, "*?[") {
@@ -96,10 +97,10 @@ func interpreter(path string) string {
 // without is root, or what lies below it so that nothing at or below a cut is
 // included. Symlinks are left out: they lead to what has a path of its own.
 func without(root string, cut []string) []string {
-	if slices.ContainsFunc(cut, func(c string) bool { return within(root, c) }) {
+	if slices.ContainsFunc(cut, func(c string) bool { return Within(root, c) }) {
 		return nil
 	}
-	if !slices.ContainsFunc(cut, func(c string) bool { return within(c, root) }) {
+	if !slices.ContainsFunc(cut, func(c string) bool { return Within(c, root) }) {
 		return []string{root}
 	}
 	entries, err := os.ReadDir(root)

@@ -1,24 +1,23 @@
-package subprocess
+package probe
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/writ-run/writ/sandbox"
+	"github.com/writ-run/writ/sandbox/reach"
 	"golang.org/x/sys/unix"
 )
 
-// probeInside runs inside a box: it tries what it may not do, and what it may,
-// and says what happened.
-func probeInside() {
+// Main runs inside a box, where this program was started for that: it tries what it may
+// not do, and what it may, says what happened and does not return.
+func Main() {
 	var t targets
-	if len(os.Args) != 4 || json.Unmarshal([]byte(os.Args[3]), &t) != nil {
+	if len(os.Args) != 4 || os.Args[1] != Verb || os.Args[2] != part || json.Unmarshal([]byte(os.Args[3]), &t) != nil {
 		return
 	}
 	var r report
@@ -42,7 +41,6 @@ func (r *report) files(t targets) {
 	if t.Host != "" {
 		r.add(sandbox.FileRead, "read "+t.Host, read(t.Host))
 	}
-	r.add(sandbox.FileRead, "list /proc", list("/proc"))
 	mine := filepath.Join(t.Write, "file")
 	r.control(sandbox.FileWrite, "write what may be written", os.WriteFile(mine, []byte("x"), 0o644))
 	r.control(sandbox.FileWrite, "change its mode", os.Chmod(mine, 0o600))
@@ -67,7 +65,7 @@ func (r *report) hidden(t targets) {
 func (r *report) programs(t targets) {
 	r.control(sandbox.ExecListed, "run a listed program", run(t.True))
 	r.add(sandbox.ExecListed, "run one that is not listed", run(t.Unlisted))
-	for _, loader := range realAll(globAll(loaders)) {
+	for _, loader := range reach.RealAll(reach.GlobAll(reach.Loaders)) {
 		r.control(sandbox.ExecListed, "run the listed one through "+loader, run(loader, t.True))
 		r.add(sandbox.ExecListed, "run it through "+loader, run(loader, t.Unlisted))
 	}
@@ -75,7 +73,7 @@ func (r *report) programs(t targets) {
 		copied := filepath.Join(t.Write, "true")
 		r.control(sandbox.ExecListed, "copy a program", os.WriteFile(copied, b, 0o755))
 		r.add(sandbox.ExecListed, "run a program made in the workspace", run(copied))
-		for _, loader := range realAll(globAll(loaders)) {
+		for _, loader := range reach.RealAll(reach.GlobAll(reach.Loaders)) {
 			r.add(sandbox.ExecListed, "run that through "+loader, run(loader, copied))
 		}
 	}
@@ -90,13 +88,16 @@ func (r *report) network(t targets) {
 		unix.Close(pair[0])
 		unix.Close(pair[1])
 	}
+	r.add(sandbox.NoNetwork, "connect to a port of the host", dial(unix.AF_INET, &unix.SockaddrInet4{Port: t.Port, Addr: [4]byte{127, 0, 0, 1}}))
+	r.add(sandbox.NoNetwork, "connect to an abstract socket of the host", dial(unix.AF_UNIX, &unix.SockaddrUnix{Name: t.Abstract}))
+	r.add(sandbox.NoNetwork, "connect to a socket of the host in the workspace", dial(unix.AF_UNIX, &unix.SockaddrUnix{Name: t.Socket}))
+	r.add(sandbox.NoNetwork, "send a datagram out", dialDatagram(&unix.SockaddrInet4{Port: 53, Addr: [4]byte{192, 0, 2, 1}}))
 	for _, s := range []struct {
 		name         string
 		family, kind int
 	}{
-		{"inet", unix.AF_INET, unix.SOCK_STREAM}, {"inet6", unix.AF_INET6, unix.SOCK_DGRAM}, {"unix", unix.AF_UNIX, unix.SOCK_STREAM},
-		{"netlink", unix.AF_NETLINK, unix.SOCK_RAW}, {"packet", unix.AF_PACKET, unix.SOCK_RAW}, {"vsock", unix.AF_VSOCK, unix.SOCK_STREAM},
-		{"alg", unix.AF_ALG, unix.SOCK_SEQPACKET}, {"icmp", unix.AF_INET, unix.SOCK_DGRAM},
+		{"raw", unix.AF_INET, unix.SOCK_RAW}, {"packet", unix.AF_PACKET, unix.SOCK_RAW}, {"vsock", unix.AF_VSOCK, unix.SOCK_STREAM},
+		{"alg", unix.AF_ALG, unix.SOCK_SEQPACKET}, {"bluetooth", unix.AF_BLUETOOTH, unix.SOCK_STREAM},
 	} {
 		_, err := unix.Socket(s.family, s.kind, 0)
 		r.add(sandbox.NoNetwork, "socket "+s.name, err)
@@ -107,7 +108,9 @@ func (r *report) network(t targets) {
 
 func (r *report) processes(t targets) {
 	r.control(sandbox.OwnProcesses, "signal itself", unix.Kill(os.Getpid(), 0))
-	r.add(sandbox.OwnProcesses, "signal the supervisor", unix.Kill(os.Getppid(), 0))
+	if os.Getppid() > 1 { // else it is the box's own
+		r.add(sandbox.OwnProcesses, "signal the supervisor", unix.Kill(os.Getppid(), 0))
+	}
 	r.add(sandbox.OwnProcesses, "trace the supervisor", unix.PtraceAttach(os.Getppid()))
 	r.add(sandbox.OwnProcesses, "read the environment of process 1", read("/proc/1/environ"))
 	if t.Victim != 0 {
@@ -119,13 +122,7 @@ func (r *report) processes(t targets) {
 		_, err := os.Stat("/proc/" + pid)
 		r.add(sandbox.ProcessTable, "see it in /proc", err)
 	}
-	cmd := exec.Command(t.Sleep, "60")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	err := cmd.Start()
-	r.control(sandbox.WholeTreeDies, "leave a process behind", err)
-	if err == nil {
-		r.Left = cmd.Process.Pid
-	}
+	r.control(sandbox.WholeTreeDies, "leave a process behind", leave(t))
 }
 
 func (r *report) privileges() {
@@ -148,7 +145,7 @@ func (r *report) privileges() {
 }
 
 func (r *report) limits() {
-	for range probeFlood / (64 << 10) {
+	for range flooded / (64 << 10) {
 		os.Stderr.Write(make([]byte, 64<<10))
 	}
 	var l unix.Rlimit

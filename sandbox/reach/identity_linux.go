@@ -1,4 +1,4 @@
-package subprocess
+package reach
 
 import (
 	"cmp"
@@ -10,7 +10,8 @@ import (
 	"github.com/writ-run/writ"
 )
 
-const nobody = 65534
+// Nobody is the user that stands for none.
+const Nobody = 65534
 
 // identity is the user that a box runs as: this one, or, when this is root, the
 // owner of the workspace. It is never 0.
@@ -21,8 +22,8 @@ func identity(c writ.Confinement, dir string) (uid, gid int, root bool, err erro
 	}
 	if len(c.Write) > 0 {
 		dir = c.Write[0]
-	} else if dir == privateHome {
-		return nobody, nobody, true, nil
+	} else if dir == PrivateHome {
+		return Nobody, Nobody, true, nil
 	}
 	var st syscall.Stat_t
 	if err := syscall.Stat(dir, &st); err != nil {
@@ -33,19 +34,19 @@ func identity(c writ.Confinement, dir string) (uid, gid int, root bool, err erro
 			"sandbox_unavailable: the workspace %s belongs to root, and nothing runs as root; give it to an unprivileged user (chown -R USER: %s)", dir, dir), nil)
 	}
 	if st.Gid == 0 {
-		st.Gid = nobody
+		st.Gid = Nobody
 	}
 	return int(st.Uid), int(st.Gid), true, nil
 }
 
 // limitsOf are the limits of each process of a box, and their number.
-func limitsOf(l writ.Limits, root bool, uid int) limits {
-	out := limits{
+func limitsOf(l writ.Limits, root bool, uid int) Limits {
+	out := Limits{
 		Pids:    uint64(orDefault(l.Pids, defaultPids)),
 		Files:   uint64(orDefault(l.Files, defaultFiles)),
 		Size:    uint64(orDefault(l.Size, defaultSize)),
 		Data:    defaultMemory,
-		Address: reserveMemory,
+		Address: ReserveMemory,
 	}
 	if l.Memory > 0 {
 		out.Data, out.Address = uint64(l.Memory), uint64(l.Memory)

@@ -1,4 +1,4 @@
-package subprocess
+package probe
 
 import (
 	"errors"
@@ -11,11 +11,12 @@ import (
 	"time"
 
 	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/sandbox/reach"
 )
 
 const (
-	probeKept  = 64 << 10
-	probeFlood = 1 << 20
+	kept    = 64 << 10
+	flooded = 1 << 20
 )
 
 // targets are what a probe attacks, named for the process inside the box.
@@ -28,31 +29,34 @@ type targets struct {
 	Victim         int    // a process outside of the same user; 0: none
 	True, Unlisted string // a program that is listed, one that is not
 	Sleep          string // listed
+	Port           int    // where something of the host listens on its loopback
+	Abstract       string // and on an abstract socket
+	Socket         string // and on one with a path, in Write
 }
 
-// A probeRange is the place that a probe attacks.
-type probeRange struct {
+// lock is held by what the command leaves behind.
+func (t targets) lock() string { return filepath.Join(t.Write, "lock") }
+
+// A attackRange is the place that a probe attacks.
+type attackRange struct {
 	targets targets
 	self    string
 	dir     string
-	socket  net.Listener
+	sockets []net.Listener
 	victim  *exec.Cmd
 	hold    io.Closer
 }
 
 // newRange makes one. Everything in it belongs to the user of the box, so that
 // modes and owners alone would stop nothing.
-func newRange(launcher []string) (r *probeRange, err error) {
-	r = &probeRange{}
+func newRange(self string) (r *attackRange, err error) {
+	r = &attackRange{}
 	defer func() {
 		if err != nil {
 			r.close()
 		}
 	}()
-	if r.self, err = executable(launcher); err != nil {
-		return nil, err
-	}
-	if r.self, err = filepath.EvalSymlinks(r.self); err != nil {
+	if r.self, err = filepath.EvalSymlinks(self); err != nil {
 		return nil, err
 	}
 	made, err := os.MkdirTemp("", "writ-probe-")
@@ -77,7 +81,7 @@ func newRange(launcher []string) (r *probeRange, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.socket, err = net.Listen("unix", filepath.Join(r.targets.Hidden, "sock")); err != nil {
+	if err := r.listen(); err != nil {
 		return nil, err
 	}
 	if err := r.giveAway(); err != nil {
@@ -87,18 +91,35 @@ func newRange(launcher []string) (r *probeRange, err error) {
 	return r, r.startVictim()
 }
 
+// listen listens where a box must not get to.
+func (r *attackRange) listen() error {
+	t := &r.targets
+	t.Abstract, t.Socket = "@"+filepath.Base(r.dir), filepath.Join(t.Write, "sock")
+	for _, at := range [][2]string{{"unix", filepath.Join(t.Hidden, "sock")}, {"unix", t.Socket}, {"unix", t.Abstract}, {"tcp", "127.0.0.1:0"}} {
+		l, err := net.Listen(at[0], at[1])
+		if err != nil {
+			return err
+		}
+		r.sockets = append(r.sockets, l)
+		if tcp, ok := l.Addr().(*net.TCPAddr); ok {
+			t.Port = tcp.Port
+		}
+	}
+	return nil
+}
+
 // giveAway makes the user of the box the owner.
-func (r *probeRange) giveAway() error {
+func (r *attackRange) giveAway() error {
 	if os.Geteuid() != 0 {
 		return nil
 	}
 	return filepath.WalkDir(r.dir, func(path string, _ os.DirEntry, err error) error {
-		return errors.Join(err, os.Lchown(path, nobody, nobody))
+		return errors.Join(err, os.Lchown(path, reach.Nobody, reach.Nobody))
 	})
 }
 
 // startVictim starts a process outside that the user of the box could signal.
-func (r *probeRange) startVictim() error {
+func (r *attackRange) startVictim() error {
 	cat := program("cat")
 	if cat == "" {
 		return nil
@@ -106,7 +127,7 @@ func (r *probeRange) startVictim() error {
 	r.victim = exec.Command(cat)
 	r.victim.Env = []string{"CANARY=1"}
 	if os.Geteuid() == 0 {
-		r.victim.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+		r.victim.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: reach.Nobody, Gid: reach.Nobody}}
 	}
 	in, err := r.victim.StdinPipe()
 	if err != nil {
@@ -121,7 +142,7 @@ func (r *probeRange) startVictim() error {
 	return nil
 }
 
-func (r *probeRange) close() {
+func (r *attackRange) close() {
 	if r.hold != nil {
 		r.hold.Close()
 	}
@@ -129,15 +150,15 @@ func (r *probeRange) close() {
 		r.victim.Process.Kill()
 		r.victim.Wait()
 	}
-	if r.socket != nil {
-		r.socket.Close()
+	for _, s := range r.sockets {
+		s.Close()
 	}
 	if r.dir != "" {
 		os.RemoveAll(r.dir)
 	}
 }
 
-func (r *probeRange) confinement(wall time.Duration) writ.Confinement {
+func (r *attackRange) confinement(wall time.Duration) writ.Confinement {
 	t := r.targets
 	c := writ.Confinement{
 		Read: []string{t.Read}, Write: []string{t.Write}, Hide: []string{t.Hidden, t.HiddenFile},
@@ -156,14 +177,9 @@ func (r *probeRange) confinement(wall time.Duration) writ.Confinement {
 	return c
 }
 
-// show puts this program into the box, wherever it is installed.
-func (r *probeRange) show() []mount {
-	return []mount{{From: r.self, At: probeAt, ReadOnly: true}}
-}
-
 // program is a program of the system by its real path; empty: not there.
 func program(name string) string {
-	for _, dir := range systemPath {
+	for _, dir := range reach.SystemPath {
 		if real, err := filepath.EvalSymlinks(filepath.Join(dir, name)); err == nil {
 			return real
 		}

@@ -1,4 +1,4 @@
-package subprocess
+package reach
 
 import (
 	"maps"
@@ -10,8 +10,8 @@ import (
 
 // Home and temporary files are the box's own, always.
 const (
-	privateTmp  = "/tmp"
-	privateHome = "/tmp/home"
+	PrivateTmp  = "/tmp"
+	PrivateHome = "/tmp/home"
 )
 
 // envAllow is what a box gets of the daemon's environment.
@@ -25,9 +25,9 @@ var envDeny = []string{
 	"PERL5LIB", "PERL5OPT", "BASH_ENV", "ENV", "GIT_*", "JAVA_TOOL_OPTIONS",
 }
 
-// systemPath is where programs of the system are. Nothing else is in a box's
+// SystemPath is where programs of the system are. Nothing else is in a box's
 // PATH unless the operator named its prefix.
-var systemPath = []string{"/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin"}
+var SystemPath = []string{"/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin"}
 
 // filterEnv is the environment of a box: from what the daemon has, the names of
 // the allowlist and of the confinement; then extra on top. Everything passes the
@@ -47,7 +47,7 @@ func filterEnv(daemon, named []string, extra map[string]string, o Options) []str
 	}
 	maps.Copy(env, extra)
 	env["PATH"] = filterPath(env["PATH"], o)
-	maps.Copy(env, map[string]string{"HOME": privateHome, "TMPDIR": privateTmp, "TEMP": privateTmp, "TMP": privateTmp})
+	maps.Copy(env, map[string]string{"HOME": PrivateHome, "TMPDIR": PrivateTmp, "TEMP": PrivateTmp, "TMP": PrivateTmp})
 	var out []string
 	for name, value := range env {
 		if identifier(name) && !matchAny(envDeny, strings.ToUpper(name)) && !strings.ContainsRune(value, 0) {
@@ -72,12 +72,12 @@ func filterPath(list string, o Options) string {
 	}
 	for _, dir := range filepath.SplitList(list) {
 		dir = filepath.Clean(dir)
-		if slices.Contains(systemPath, dir) || slices.ContainsFunc(o.PathPrefixes, func(p string) bool { return within(dir, p) }) {
+		if slices.Contains(SystemPath, dir) || slices.ContainsFunc(o.PathPrefixes, func(p string) bool { return Within(dir, p) }) {
 			add(dir)
 		}
 	}
 	if len(keep) == 0 {
-		keep = slices.Clone(systemPath)
+		keep = slices.Clone(SystemPath)
 	}
 	for _, p := range o.PathPrefixes {
 		if filepath.IsAbs(p) {
@@ -87,8 +87,8 @@ func filterPath(list string, o Options) string {
 	return strings.Join(keep, ":")
 }
 
-// within reports whether the cleaned absolute path p is dir or lies below it.
-func within(p, dir string) bool {
+// Within reports whether the cleaned absolute path p is dir or lies below it.
+func Within(p, dir string) bool {
 	if !filepath.IsAbs(p) || !filepath.IsAbs(dir) {
 		return false
 	}

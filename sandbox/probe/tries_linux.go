@@ -1,10 +1,11 @@
-package subprocess
+package probe
 
 import (
 	"errors"
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -24,13 +25,40 @@ func list(path string) error {
 	return bare(err)
 }
 
-func connect(path string) error {
-	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+func connect(path string) error { return dial(unix.AF_UNIX, &unix.SockaddrUnix{Name: path}) }
+
+func dial(family int, to unix.Sockaddr) error {
+	fd, err := unix.Socket(family, unix.SOCK_STREAM, 0)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
-	return unix.Connect(fd, &unix.SockaddrUnix{Name: path})
+	return unix.Connect(fd, to)
+}
+
+func dialDatagram(to unix.Sockaddr) error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return unix.Sendto(fd, []byte("x"), 0, to)
+}
+
+// leave leaves a process behind, in a session of its own, that holds a lock.
+func leave(t targets) error {
+	f, err := os.Create(t.lock())
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
+		return err
+	}
+	cmd := exec.Command(t.Sleep, "60")
+	cmd.ExtraFiles = []*os.File{f}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	return cmd.Start()
 }
 
 func run(argv ...string) error {

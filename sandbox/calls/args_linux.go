@@ -1,0 +1,92 @@
+package calls
+
+import (
+	"slices"
+
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+// A guarded call is refused when all conditions of any one set hold.
+type guarded struct {
+	name   string
+	refuse [][]cond
+}
+
+// A cond is about one argument. Only its lower half is looked at: these are arguments of
+// which the kernel, too, takes no more.
+type cond struct {
+	arg   int
+	op    bpf.JumpTest
+	value uint32
+}
+
+func is(arg int, value uint32) cond  { return cond{arg, bpf.JumpEqual, value} }
+func not(arg int, value uint32) cond { return cond{arg, bpf.JumpNotEqual, value} }
+func has(arg int, bits uint32) cond  { return cond{arg, bpf.JumpBitsSet, bits} }
+
+// when is one set of conditions.
+func when(all ...cond) [][]cond { return [][]cond{all} }
+
+const (
+	newNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
+		unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWTIME
+	setID       = unix.S_ISUID | unix.S_ISGID
+	tmpFileBit  = unix.O_TMPFILE &^ unix.O_DIRECTORY
+	prioProcess = 0
+	ioprioWho   = 1
+	rareTypes   = 0xc // all but stream, datagram and raw sockets
+)
+
+// guards are the calls that are refused for some arguments.
+func guards(k Kind) []guarded {
+	calls := []guarded{
+		{"clone", when(has(0, newNamespaces))},
+		// A pair of datagram (2) or raw (3) sockets can send to any socket that has
+		// a name, and get descriptors back; a stream cannot.
+		{"socketpair", [][]cond{{not(0, unix.AF_UNIX)}, {has(1, unix.SOCK_DGRAM)}}},
+		{"personality", when(not(0, 0), not(0, 0xffffffff))},
+		{"ioctl", slices.Concat(when(is(1, unix.TIOCSTI)), when(is(1, unix.TIOCLINUX)))},
+		// A file with a set-id bit lends this user's rights to whoever runs it
+		// on the host later.
+		{"chmod", when(has(1, setID))},
+		{"fchmod", when(has(1, setID))},
+		{"fchmodat", when(has(2, setID))},
+		{"fchmodat2", when(has(2, setID))},
+		{"mknod", when(has(1, setID))},
+		{"mknodat", when(has(2, setID))},
+		{"creat", when(has(1, setID))},
+		{"open", creating(1)},
+		{"openat", creating(2)},
+	}
+	if k.Alone {
+		// Of the box's own network. A socket with a path can be the host's, whatever
+		// the namespace, and its address is in memory, where nobody can look.
+		return append(calls, guarded{"socket", [][]cond{
+			{not(0, unix.AF_INET), not(0, unix.AF_INET6), not(0, unix.AF_NETLINK)},
+			{is(0, unix.AF_NETLINK), not(2, unix.NETLINK_ROUTE)},
+			{not(0, unix.AF_NETLINK), has(1, rareTypes)},
+			{not(0, unix.AF_NETLINK), has(1, unix.SOCK_STREAM), has(1, unix.SOCK_DGRAM)}, // both bits: raw
+			{not(0, unix.AF_NETLINK), not(2, 0), not(2, unix.IPPROTO_TCP), not(2, unix.IPPROTO_UDP)},
+		}})
+	}
+	// Limits and scheduling of other processes of the same user.
+	return append(calls,
+		guarded{"prlimit64", when(not(0, 0))},
+		guarded{"sched_setaffinity", when(not(0, 0))},
+		guarded{"sched_setscheduler", when(not(0, 0))},
+		guarded{"sched_setparam", when(not(0, 0))},
+		guarded{"sched_setattr", when(not(0, 0))},
+		guarded{"setpriority", [][]cond{{not(0, prioProcess)}, {not(1, 0)}}},
+		guarded{"ioprio_set", [][]cond{{not(0, ioprioWho)}, {not(1, 0)}}},
+	)
+}
+
+// creating refuses a set-id mode where flags, the argument before it, create a
+// file; elsewhere the mode is whatever was in the register.
+func creating(flags int) [][]cond {
+	return [][]cond{
+		{has(flags, unix.O_CREAT), has(flags+1, setID)},
+		{has(flags, tmpFileBit), has(flags+1, setID)},
+	}
+}

@@ -1,0 +1,132 @@
+package calls
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/elastic/go-seccomp-bpf/arch"
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+// Kind is the sort of box that a filter is for.
+type Kind struct {
+	Listed bool // only listed programs run: what has no path is not executed
+	Alone  bool // the box has namespaces of its own: its network, processes and queues are nobody else's
+}
+
+const (
+	allow   = 0x7fff0000 // SECCOMP_RET_ALLOW
+	refuse  = 0x00050000 // SECCOMP_RET_ERRNO
+	x32     = 0x40000000
+	offNr   = 0
+	offArch = 4
+	offArgs = 16 // low half first: both architectures are little-endian
+)
+
+// A verdict is what becomes of one call: an action, or conditions on its arguments.
+type verdict struct {
+	action uint32
+	unless [][]cond // refused when all of any one set hold; else allowed
+}
+
+// Filter is the filter as the kernel takes it. What it does not know, and what comes by
+// way of another architecture, is refused.
+func Filter(k Kind) ([]unix.SockFilter, error) {
+	info, err := arch.GetInfo("")
+	if err != nil {
+		return nil, err
+	}
+	say := verdicts(info, k)
+	numbers := make([]int, 0, len(info.SyscallNumbers))
+	for nr := range info.SyscallNumbers {
+		if nr < x32 {
+			numbers = append(numbers, nr)
+		}
+	}
+	slices.Sort(numbers)
+	var spans []span
+	next := 0
+	for _, nr := range numbers {
+		if nr > next {
+			spans = append(spans, span{next, verdict{action: unknown}})
+		}
+		if n := len(spans); n == 0 || spans[n-1].from == nr || len(say[nr].unless) > 0 || len(spans[n-1].is.unless) > 0 || spans[n-1].is.action != say[nr].action {
+			spans = append(spans, span{nr, say[nr]})
+		}
+		next = nr + 1
+	}
+	spans = append(spans, span{next, verdict{action: unknown}})
+	a := assembler{}
+	a.add(bpf.LoadAbsolute{Off: offArch, Size: 4}, bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(info.ID), SkipTrue: 1}, bpf.RetConstant{Val: refuse | uint32(unix.EPERM)},
+		bpf.LoadAbsolute{Off: offNr, Size: 4})
+	a.search(spans)
+	return a.encode()
+}
+
+// unknown calls are answered as an older kernel would.
+const unknown = refuse | uint32(unix.ENOSYS)
+
+// A span is numbers from one on that are treated alike.
+type span struct {
+	from int
+	is   verdict
+}
+
+type assembler struct{ code []bpf.Instruction }
+
+func (a *assembler) add(code ...bpf.Instruction) { a.code = append(a.code, code...) }
+
+// search goes to the span that the number is in, by halves.
+func (a *assembler) search(spans []span) {
+	if len(spans) == 1 {
+		a.decide(spans[0].is)
+		return
+	}
+	mid := len(spans) / 2
+	var low, high assembler
+	low.search(spans[:mid])
+	high.search(spans[mid:])
+	if len(low.code) <= 255 {
+		a.add(bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: uint32(spans[mid].from), SkipTrue: uint8(len(low.code))})
+	} else { // a conditional jump reaches no further
+		a.add(bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: uint32(spans[mid].from), SkipFalse: 1}, bpf.Jump{Skip: uint32(len(low.code))})
+	}
+	a.add(low.code...)
+	a.add(high.code...)
+}
+
+// decide ends the filter for one call.
+func (a *assembler) decide(v verdict) {
+	if len(v.unless) == 0 {
+		a.add(bpf.RetConstant{Val: v.action})
+		return
+	}
+	for _, set := range v.unless {
+		var code []bpf.Instruction
+		for i := len(set) - 1; i >= 0; i-- { // from the end, since each skips what follows it
+			c := set[i]
+			rest := uint8(len(code) + 1) // to after the refusal
+			jump := bpf.JumpIf{Cond: c.op, Val: c.value, SkipFalse: rest}
+			code = append([]bpf.Instruction{bpf.LoadAbsolute{Off: offArgs + 8*uint32(c.arg), Size: 4}, jump}, code...)
+		}
+		a.add(code...)
+		a.add(bpf.RetConstant{Val: refuse | uint32(unix.EPERM)})
+	}
+	a.add(bpf.RetConstant{Val: allow})
+}
+
+func (a *assembler) encode() ([]unix.SockFilter, error) {
+	raw, err := bpf.Assemble(a.code)
+	if err != nil {
+		return nil, err
+	}
+	if len(raw) > 4096 {
+		return nil, fmt.Errorf("a filter of %d steps is too long for the kernel", len(raw))
+	}
+	out := make([]unix.SockFilter, len(raw))
+	for i, r := range raw {
+		out[i] = unix.SockFilter{Code: r.Op, Jt: r.Jt, Jf: r.Jf, K: r.K}
+	}
+	return out, nil
+}

@@ -1,0 +1,82 @@
+package calls
+
+import (
+	"slices"
+
+	"github.com/elastic/go-seccomp-bpf/arch"
+	"golang.org/x/sys/unix"
+)
+
+// refused are the calls that a box has no use for or could get out by. They fail
+// with EPERM. Names that an architecture does not have are ignored.
+var refused = []string{
+	// Other processes.
+	"ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "process_mrelease", "pidfd_getfd", "kcmp",
+	"migrate_pages", "move_pages",
+	// Kernel interfaces with a history.
+	"bpf", "perf_event_open", "userfaultfd", "memfd_secret", "keyctl", "add_key", "request_key", "lookup_dcookie", "nfsservctl",
+	"vm86", "vm86old", "modify_ldt", "uselib", "sysfs", "_sysctl", "syslog", "vhangup", "iopl", "ioperm",
+	"fanotify_init", "fanotify_mark", "socketcall",
+	// Namespaces, mounts and roots.
+	"unshare", "setns", "mount", "umount", "umount2", "pivot_root", "chroot", "open_tree", "open_tree_attr", "move_mount",
+	"fsopen", "fsmount", "fsconfig", "fspick", "mount_setattr", "name_to_handle_at", "open_by_handle_at",
+	// The machine.
+	"swapon", "swapoff", "reboot", "kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module",
+	"create_module", "get_kernel_syms", "query_module", "acct", "quotactl", "quotactl_fd", "settimeofday", "stime",
+	"clock_settime", "clock_settime64", "clock_adjtime", "clock_adjtime64", "adjtimex", "sethostname", "setdomainname",
+}
+
+// refusedShared are refused where the box shares the host's namespaces.
+var refusedShared = []string{
+	// The network, whole: with no socket there is no address to check.
+	"socket", "connect", "bind", "listen", "accept", "accept4",
+	// System V and POSIX message queues: identifiers can be guessed.
+	"ipc", "shmget", "shmat", "shmctl", "msgget", "msgsnd", "msgrcv", "msgctl", "semget", "semop", "semtimedop",
+	"semtimedop_time64", "semctl", "mq_open", "mq_unlink", "mq_timedsend", "mq_timedreceive", "mq_notify", "mq_getsetattr",
+	// Watching tells the names in directories that cannot be read; Landlock has
+	// no say in it.
+	"inotify_add_watch",
+}
+
+// unsupported fail, in a box that shows the host's files, as if a user's attributes
+// could not be had: by path they can be read past Landlock, and programs take this
+// answer well.
+var unsupported = []string{"getxattr", "lgetxattr", "getxattrat", "listxattr", "llistxattr", "listxattrat"}
+
+// missing fail with ENOSYS, so that programs take the older way: io_uring does
+// what seccomp cannot see, and clone3 and openat2 have their arguments in memory,
+// where it cannot look.
+var missing = []string{"io_uring_setup", "io_uring_enter", "io_uring_register", "clone3", "openat2"}
+
+// refusedListed are ways past a list of programs: executing what has no path.
+var refusedListed = []string{"memfd_create", "execveat"}
+
+// verdicts says of every call by number what becomes of it.
+func verdicts(info *arch.Info, k Kind) map[int]verdict {
+	no := refused
+	if k.Listed {
+		no = slices.Concat(no, refusedListed)
+	}
+	if !k.Alone {
+		no = slices.Concat(no, refusedShared)
+	}
+	out := map[int]verdict{}
+	for name, nr := range info.SyscallNames {
+		v := verdict{action: allow}
+		switch {
+		case slices.Contains(no, name):
+			v.action = refuse | uint32(unix.EPERM)
+		case slices.Contains(unsupported, name) && !k.Alone:
+			v.action = refuse | uint32(unix.EOPNOTSUPP)
+		case slices.Contains(missing, name):
+			v.action = unknown
+		}
+		out[nr] = v
+	}
+	for _, g := range guards(k) {
+		if nr, ok := info.SyscallNames[g.name]; ok && out[nr].action == allow {
+			out[nr] = verdict{allow, g.refuse}
+		}
+	}
+	return out
+}

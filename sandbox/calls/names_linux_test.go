@@ -1,0 +1,125 @@
+package calls
+
+import (
+	"encoding/binary"
+	"slices"
+	"testing"
+
+	"github.com/elastic/go-seccomp-bpf/arch"
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+// TestFilter asks a filter, as the kernel would, about calls and arguments.
+func TestFilter(t *testing.T) {
+	const no, ok, absent = refuse | uint32(unix.EPERM), allow, unknown
+	for _, tt := range []struct {
+		what   string
+		call   string
+		args   [3]uint32
+		shared uint32 // in a box that shares the host's namespaces
+		alone  uint32
+	}{
+		{"read", "read", [3]uint32{}, ok, ok},
+		{"write", "write", [3]uint32{}, ok, ok},
+		{"ptrace", "ptrace", [3]uint32{}, no, no},
+		{"io_uring", "io_uring_setup", [3]uint32{}, absent, absent},
+		{"fork", "clone", [3]uint32{17}, ok, ok},
+		{"a namespace", "clone", [3]uint32{17 | unix.CLONE_NEWUSER}, no, no},
+		{"unix", "socket", [3]uint32{unix.AF_UNIX, unix.SOCK_STREAM}, no, no},
+		{"tcp", "socket", [3]uint32{unix.AF_INET, unix.SOCK_STREAM | unix.SOCK_CLOEXEC}, no, ok},
+		{"tcp by name", "socket", [3]uint32{unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_TCP}, no, ok},
+		{"udp6", "socket", [3]uint32{unix.AF_INET6, unix.SOCK_DGRAM | unix.SOCK_NONBLOCK}, no, ok},
+		{"raw", "socket", [3]uint32{unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_UDP}, no, no},
+		{"sctp", "socket", [3]uint32{unix.AF_INET, unix.SOCK_SEQPACKET}, no, no},
+		{"mptcp", "socket", [3]uint32{unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_MPTCP}, no, no},
+		{"routes", "socket", [3]uint32{unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE}, no, ok},
+		{"audit", "socket", [3]uint32{unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_AUDIT}, no, no},
+		{"packet", "socket", [3]uint32{unix.AF_PACKET, unix.SOCK_DGRAM}, no, no},
+		{"vsock", "socket", [3]uint32{unix.AF_VSOCK, unix.SOCK_STREAM}, no, no},
+		{"stream pair", "socketpair", [3]uint32{unix.AF_UNIX, unix.SOCK_STREAM}, ok, ok},
+		{"datagram pair", "socketpair", [3]uint32{unix.AF_UNIX, unix.SOCK_DGRAM}, no, no},
+		{"typing", "ioctl", [3]uint32{0, unix.TIOCSTI}, no, no},
+		{"window size", "ioctl", [3]uint32{0, unix.TIOCGWINSZ}, ok, ok},
+		{"mode", "fchmodat", [3]uint32{0, 0, 0o755}, ok, ok},
+		{"set-uid", "fchmodat", [3]uint32{0, 0, 0o4755}, no, no},
+		{"personality", "personality", [3]uint32{0xffffffff}, ok, ok},
+		{"other personality", "personality", [3]uint32{8}, no, no},
+		{"queue", "mq_open", [3]uint32{}, no, ok},
+		{"limits of others", "prlimit64", [3]uint32{5}, no, ok},
+		{"its own limits", "prlimit64", [3]uint32{0}, ok, ok},
+	} {
+		t.Run(tt.what, func(t *testing.T) {
+			info, err := arch.GetInfo("")
+			if err != nil {
+				t.Fatal(err)
+			}
+			nr, there := info.SyscallNames[tt.call]
+			if !there {
+				t.Skipf("this architecture has no %s", tt.call)
+			}
+			for k, want := range map[Kind]uint32{{}: tt.shared, {Alone: true}: tt.alone} {
+				if got := ask(t, k, uint32(info.ID), uint32(nr), tt.args); got != want {
+					t.Errorf("%+v: %#x, want %#x", k, got, want)
+				}
+				if got := ask(t, k, uint32(info.ID)+1, uint32(nr), tt.args); got != no {
+					t.Errorf("of another architecture: %#x", got)
+				}
+			}
+		})
+	}
+	info, _ := arch.GetInfo("")
+	for name, nr := range map[string]uint32{"x32": x32 | 1, "beyond all": 5000, "negative": 0xffffffff} {
+		if got := ask(t, Kind{}, uint32(info.ID), nr, [3]uint32{}); got != unknown {
+			t.Errorf("%s: %#x", name, got)
+		}
+	}
+}
+
+// ask runs a filter.
+func ask(t *testing.T, k Kind, id, nr uint32, args [3]uint32) uint32 {
+	t.Helper()
+	code, err := Filter(k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var raw []bpf.RawInstruction
+	for _, c := range code {
+		raw = append(raw, bpf.RawInstruction{Op: c.Code, Jt: c.Jt, Jf: c.Jf, K: c.K})
+	}
+	program, _ := bpf.Disassemble(raw)
+	vm, err := bpf.NewVM(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := make([]byte, 64) // this reader takes numbers the other way round than seccomp has them
+	for at, v := range map[int]uint32{offNr: nr, offArch: id, offArgs: args[0], offArgs + 8: args[1], offArgs + 16: args[2]} {
+		binary.BigEndian.PutUint32(in[at:], v)
+	}
+	got, err := vm.Run(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return uint32(got)
+}
+
+// TestCallNames: a misspelt name would be ignored, and its call allowed.
+func TestCallNames(t *testing.T) {
+	names := slices.Concat(refused, refusedShared, unsupported, missing, refusedListed)
+	for _, g := range guards(Kind{}) {
+		names = append(names, g.name)
+	}
+	for i, name := range names {
+		known := false
+		for _, a := range []*arch.Info{arch.X86_64, arch.AARCH64, arch.I386, arch.ARM} {
+			_, ok := a.SyscallNames[name]
+			known = known || ok
+		}
+		if !known {
+			t.Errorf("no architecture has a call %q", name)
+		}
+		if slices.Contains(names[:i], name) {
+			t.Errorf("%q is named twice", name)
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package native
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// A conn is the daemon's end of a launcher's socket.
+type conn struct{ file *os.File }
+
+// newPair makes a conn, and the other end of it as a descriptor.
+func newPair() (*conn, int, error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, -1, err
+	}
+	if err := unix.SetNonblock(fds[0], true); err != nil {
+		return nil, -1, err
+	}
+	return &conn{os.NewFile(uintptr(fds[0]), "launcher")}, fds[1], nil
+}
+
+// A reply is what a launcher says.
+type reply struct {
+	What         uint32
+	A, B         int32
+	_            uint32
+	User, System uint64 // microseconds
+}
+
+const replySize = 32
+
+const (
+	saysDone    = 'S' // a script that ran in place is done
+	saysFailed  = 'F' // op A failed with errno B, and nothing of the command ran
+	saysReady   = 'R'
+	saysBox     = 'B' // a box was made; its process is A
+	saysEnded   = 'E' // the command ended with the wait status A
+	saysCleared = 'D' // nothing of it is left
+)
+
+// send hands a script over.
+func (c *conn) send(s *script, m mode, clone uint64, uidMap, gidMap string) error {
+	b, err := s.encode(m, clone, uidMap, gidMap)
+	if err != nil {
+		return err
+	}
+	raw, err := c.file.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var rights []byte
+	if len(s.fds) > 0 {
+		rights = unix.UnixRights(s.fds...)
+	}
+	var sendErr error
+	err = raw.Write(func(fd uintptr) bool {
+		for len(b) > 0 {
+			n, err := unix.SendmsgN(int(fd), b, rights, nil, unix.MSG_NOSIGNAL)
+			if err == unix.EAGAIN {
+				return false
+			}
+			if err == unix.EINTR {
+				continue
+			}
+			if err != nil {
+				sendErr = err
+				return true
+			}
+			b, rights = b[n:], nil
+		}
+		return true
+	})
+	return errors.Join(err, sendErr)
+}
+
+// next is the next reply.
+func (c *conn) next() (reply, error) {
+	var r reply
+	b := make([]byte, replySize)
+	if _, err := io.ReadFull(c.file, b); err != nil {
+		return r, err
+	}
+	_, err := binary.Decode(b, binary.NativeEndian, &r)
+	return r, err
+}
+
+// expect is the next reply, which has to be one of a kind.
+func (c *conn) expect(what uint32, s *script) (reply, error) {
+	r, err := c.next()
+	switch {
+	case err != nil:
+		return r, fmt.Errorf("the launcher ended: %w", err)
+	case r.What == saysFailed:
+		return r, s.failure(r)
+	case r.What != what:
+		return r, fmt.Errorf("the launcher said %q instead of %q", rune(r.What), rune(what))
+	}
+	return r, nil
+}
+
+// A failure is a step that kept a box from starting.
+type failure struct {
+	Step  string
+	Errno unix.Errno
+}
+
+func (f *failure) Error() string { return f.Step + ": " + f.Errno.Error() }
+
+func (f *failure) Unwrap() error { return f.Errno }
+
+func (s *script) failure(r reply) error {
+	f := &failure{"begin a process", unix.Errno(r.B)}
+	if r.A >= 0 && int(r.A) < len(s.steps) {
+		f.Step = s.steps[r.A]
+	}
+	return f
+}
+
+// tell sends one of the messages that a command under way can be sent.
+func (c *conn) tell(b byte) { c.file.Write([]byte{b}) }
+
+func (c *conn) close() error { return c.file.Close() }

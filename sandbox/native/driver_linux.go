@@ -1,0 +1,217 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/sandbox"
+	"github.com/writ-run/writ/sandbox/probe"
+	"github.com/writ-run/writ/sandbox/reach"
+	"golang.org/x/sys/unix"
+)
+
+// Driver starts boxes with namespaces of their own.
+type Driver struct {
+	opts Options
+
+	probing sync.Mutex
+	probed  sandbox.Features // of the first probe that succeeded
+
+	mu      sync.Mutex
+	factory *factory
+	ready   map[*skeleton][]*cell // boxes made ahead
+	making  bool                  // somebody is refilling
+	closed  bool
+}
+
+// ahead is how many boxes of a kind are kept ready.
+const ahead = 4
+
+// Start implements sandbox.Driver. Stdin is read until it ends or the box does;
+// a reader that blocks forever keeps one goroutine. Writers must not block
+// forever: a box whose output nobody takes is not waited out.
+func (d *Driver) Start(ctx context.Context, w writ.Writ, spec sandbox.Spec) (sandbox.Box, error) {
+	if !w.Valid() {
+		return nil, writ.Fail(writ.Denied, "denied: there is no valid writ, so nothing runs", nil)
+	}
+	c := w.Confinement()
+	if c.Backend != "" && c.Backend != Name {
+		return nil, writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: the call is to run on driver "+c.Backend+", not "+Name, nil)
+	}
+	have, err := d.Probe(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := sandbox.Unmet(Name, have, c); err != nil {
+		return nil, err
+	}
+	return d.start(ctx, w, spec, nil)
+}
+
+// start starts a box for a writ whose demands have been checked.
+func (d *Driver) start(ctx context.Context, w writ.Writ, spec sandbox.Spec, show map[string]string) (sandbox.Box, error) {
+	var shown []string
+	for at := range show {
+		shown = append(shown, at)
+	}
+	p, err := reach.Of(w, spec, d.opts.Options, shown...)
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, writ.Fail(writ.Stopped, "stopped before the command started", err)
+	}
+	cell, err := d.take(p.Listed)
+	if err != nil {
+		return nil, explain(err)
+	}
+	b, err := cell.run(p, spec, show)
+	if err != nil {
+		cell.conn.close()
+		return nil, explain(err)
+	}
+	return b, nil
+}
+
+// take takes a box that is ready, or makes one.
+func (d *Driver) take(listed bool) (*cell, error) {
+	d.mu.Lock()
+	f, err := d.running()
+	if err != nil {
+		d.mu.Unlock()
+		return nil, err
+	}
+	kind := &f.any
+	if listed {
+		kind = &f.only
+	}
+	if all := d.ready[kind]; len(all) > 0 {
+		cell := all[len(all)-1]
+		d.ready[kind] = all[:len(all)-1]
+		d.refill(f, kind)
+		d.mu.Unlock()
+		return cell, nil
+	}
+	d.refill(f, kind)
+	d.mu.Unlock()
+	return f.make(kind)
+}
+
+// running is the factory, begun where it was not yet.
+func (d *Driver) running() (*factory, error) {
+	if d.closed {
+		return nil, errors.New("the driver is closed")
+	}
+	if d.factory == nil {
+		f, err := newFactory()
+		if err != nil {
+			return nil, err
+		}
+		d.factory, d.ready = f, map[*skeleton][]*cell{}
+	}
+	return d.factory, nil
+}
+
+// refill makes boxes ahead, one after the other, while nobody waits for it.
+func (d *Driver) refill(f *factory, kind *skeleton) {
+	if d.making {
+		return
+	}
+	d.making = true
+	go func() {
+		for {
+			cell, err := f.make(kind)
+			d.mu.Lock()
+			if err == nil && !d.closed && len(d.ready[kind]) < ahead {
+				d.ready[kind] = append(d.ready[kind], cell)
+				cell = nil
+			}
+			full := err != nil || d.closed || len(d.ready[kind]) >= ahead
+			if full {
+				d.making = false
+			}
+			d.mu.Unlock()
+			if cell != nil {
+				cell.conn.close()
+			}
+			if full {
+				return
+			}
+		}
+	}()
+}
+
+// Close ends every box.
+func (d *Driver) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.closed = true
+	for _, cells := range d.ready {
+		for _, c := range cells {
+			c.conn.close()
+		}
+	}
+	d.ready = nil
+	if d.factory != nil {
+		d.factory.end(nil)
+		d.factory = nil
+	}
+	return nil
+}
+
+// Probe implements sandbox.Driver. The first result is kept; an error is not.
+func (d *Driver) Probe(ctx context.Context) (sandbox.Features, error) {
+	d.probing.Lock()
+	defer d.probing.Unlock()
+	if d.probed != nil {
+		return d.probed, nil
+	}
+	if landlockABI() < 1 {
+		return nil, writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: driver native needs Landlock; use Linux 5.13 or later with landlock in the lsm= list of the kernel", nil)
+	}
+	program, err := d.opts.Program, error(nil)
+	if program == "" {
+		program, err = os.Executable()
+	}
+	if err != nil {
+		return nil, writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: this program's own file cannot be found", err)
+	}
+	found, err := probe.Run(ctx, program, d.start,
+		sandbox.Finding{Feature: sandbox.HostAllowlist, Evidence: "not claimed: a box has no network but its own; reaching single hosts needs the egress broker, which is not built into this version"},
+		sandbox.Finding{Feature: sandbox.Containerized, Enforced: true, Evidence: "process table, network, mounts, users, IPC, host name and cgroups are its own"})
+	if err != nil {
+		return nil, err
+	}
+	d.probed = found
+	return found, nil
+}
+
+// explain turns the failure of a step into an error with something to do.
+func explain(err error) error {
+	var known *writ.Error
+	if errors.As(err, &known) {
+		return err
+	}
+	var f *failure
+	if !errors.As(err, &f) {
+		return writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: the box could not be set up: "+err.Error(), err)
+	}
+	kind, msg := writ.SandboxUnavailable, "sandbox_unavailable: the box could not be set up ("+f.Error()+")"
+	switch {
+	case f.Step == stepSpace:
+		msg = "sandbox_unavailable: no namespaces can be made; allow unprivileged user namespaces (user.max_user_namespaces, kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns), in a container give CAP_SYS_ADMIN"
+	case strings.HasPrefix(f.Step, "show "):
+		msg = "sandbox_unavailable: " + f.Error() + "; each root must exist and be reached without symlinks"
+	case f.Step == stepDir:
+		kind, msg = writ.Invalid, "the working directory cannot be entered by the user of the box; check the modes of the directories above it"
+	case f.Step == stepExec && f.Errno == unix.ENOEXEC:
+		kind, msg = writ.Invalid, "the command cannot be executed: exec format error"
+	case f.Step == stepExec:
+		kind, msg = writ.Invalid, "the command cannot be executed: "+f.Errno.Error()
+	}
+	return writ.Fail(kind, msg, err)
+}

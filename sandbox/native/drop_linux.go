@@ -1,0 +1,92 @@
+package native
+
+import (
+	"encoding/binary"
+
+	"github.com/writ-run/writ/sandbox/calls"
+	"github.com/writ-run/writ/sandbox/reach"
+	"golang.org/x/sys/unix"
+)
+
+// The steps, which are also what a message to people is chosen by.
+const (
+	stepSpace    = "namespaces"
+	stepLandlock = "landlock"
+	stepDrop     = "drop privileges"
+	stepLimits   = "limits"
+	stepSeccomp  = "seccomp"
+	stepDir      = "change directory"
+	stepExec     = "execute"
+)
+
+// become makes the process the command: it gives up everything, and executes. The order
+// matters: each step needs what a later one takes away.
+func (s *script) become(p *reach.Plan, stdio [3]int) error {
+	filter, err := calls.Filter(calls.Kind{Listed: p.Listed, Alone: true})
+	if err != nil {
+		return err
+	}
+	s.doing(stepLandlock)
+	s.landlock(p)
+	s.doing(stepDrop)
+	s.call(unix.SYS_SETSID)
+	s.call(unix.SYS_UMASK, num(0o022))
+	if p.Root {
+		s.call(unix.SYS_SETGROUPS, num(0), num(0))
+		s.call(unix.SYS_SETRESGID, num(p.GID), num(p.GID), num(p.GID))
+		s.call(unix.SYS_SETRESUID, num(p.UID), num(p.UID), num(p.UID))
+	}
+	version := binary.NativeEndian.AppendUint64(nil, unix.LINUX_CAPABILITY_VERSION_3) // and process 0: this one
+	s.call(unix.SYS_CAPSET, s.bytes(version), s.bytes(make([]byte, 24)))
+	s.doing(stepDir)
+	s.call(unix.SYS_CHDIR, s.text(inside(p.Dir)))
+	s.doing(stepLimits)
+	s.limits(p.Limits)
+	for i, fd := range stdio {
+		s.call(unix.SYS_DUP3, s.fd(fd), num(i), num(0))
+	}
+	s.call(unix.SYS_CLOSE_RANGE, num(3), num(uint32(1<<31-1)), num(unix.CLOSE_RANGE_CLOEXEC))
+	path, argv, env := s.text(p.Path), s.texts(p.Argv), s.texts(p.Env)
+	s.doing(stepSeccomp)
+	s.seccomp(filter)
+	s.ready()
+	s.doing(stepExec)
+	s.call(unix.SYS_EXECVE, path, argv, env)
+	return nil
+}
+
+func (s *script) seccomp(filter []unix.SockFilter) {
+	var code []byte
+	for _, f := range filter {
+		code = append(code, asBytes(f)...)
+	}
+	program := s.bytes(binary.NativeEndian.AppendUint64(binary.NativeEndian.AppendUint64(nil, uint64(len(filter))), 0))
+	s.pointer(program, 8, s.bytes(code))
+	s.call(unix.SYS_SECCOMP, num(unix.SECCOMP_SET_MODE_FILTER), num(0), program)
+}
+
+// limits are hard and soft. Where the daemon itself has less, that stays.
+func (s *script) limits(l reach.Limits) {
+	for _, r := range []struct {
+		what int
+		max  uint64
+	}{
+		{unix.RLIMIT_CORE, 0},
+		{unix.RLIMIT_MSGQUEUE, 0},
+		{unix.RLIMIT_MEMLOCK, 64 << 10},
+		{unix.RLIMIT_NICE, 0},
+		{unix.RLIMIT_RTPRIO, 0},
+		{unix.RLIMIT_SIGPENDING, 1024},
+		{unix.RLIMIT_FSIZE, l.Size},
+		{unix.RLIMIT_NOFILE, l.Files},
+		{unix.RLIMIT_NPROC, l.Pids},
+		{unix.RLIMIT_DATA, l.Data},
+		{unix.RLIMIT_AS, l.Address},
+	} {
+		var now unix.Rlimit
+		if unix.Getrlimit(r.what, &now) == nil {
+			r.max = min(r.max, now.Max)
+		}
+		s.call(unix.SYS_PRLIMIT64, num(0), num(r.what), s.bytes(asBytes(unix.Rlimit{Cur: r.max, Max: r.max})), num(0))
+	}
+}

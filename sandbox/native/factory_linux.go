@@ -1,0 +1,114 @@
+package native
+
+import (
+	"fmt"
+	"os/exec"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// A factory is the launcher that boxes are forked from. Both kinds of root are prepared
+// in it, with the host beside them.
+type factory struct {
+	conn *conn
+	cmd  *exec.Cmd
+	any  skeleton // with all programs of the system
+	only skeleton // with none, for boxes with a list
+
+	mu sync.Mutex // one box is made at a time
+}
+
+// namespaces are what each box has of its own.
+const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
+
+// newFactory starts one.
+func newFactory() (*factory, error) {
+	c, cmd, err := startLauncher()
+	if err != nil {
+		return nil, err
+	}
+	f := &factory{conn: c, cmd: cmd, any: skeleton{at: "/any"}, only: skeleton{at: "/only", listed: true}}
+	var s script
+	s.doing("leave the host's mounts")
+	s.call(unix.SYS_PRCTL, num(unix.PR_SET_NO_NEW_PRIVS), num(1), num(0), num(0), num(0))
+	s.call(unix.SYS_MOUNT, num(0), s.text("/"), num(0), num(unix.MS_REC|unix.MS_PRIVATE), num(0))
+	s.tmpfs("/tmp", 0, tiny)
+	s.call(unix.SYS_CHDIR, s.text("/tmp"))
+	s.mkdir(newRoot[1:], 0o755)
+	s.mkdir(oldRoot[1:], 0o755)
+	s.call(unix.SYS_PIVOT_ROOT, s.text("."), s.text(oldRoot[1:]))
+	s.call(unix.SYS_CHDIR, s.text("/"))
+	s.doing(stepLimits)
+	s.file(oldRoot+"/proc/self/oom_score_adj", []byte("500")) // boxes go first when memory runs out
+	f.any.build(&s)
+	f.only.build(&s)
+	if err := c.send(&s, inPlace, 0, "", ""); err != nil {
+		return nil, f.end(err)
+	}
+	if _, err := c.expect(saysDone, &s); err != nil {
+		return nil, f.end(err)
+	}
+	return f, nil
+}
+
+// end lets the launcher go, and everything with it.
+func (f *factory) end(err error) error {
+	f.conn.close()
+	f.cmd.Wait() // it was told to go, and has nothing to say
+	return err
+}
+
+// cell is a prepared box that waits for its one command.
+type cell struct {
+	conn *conn
+	kind *skeleton
+	pid  int
+}
+
+// make makes a box around a skeleton.
+func (f *factory) make(k *skeleton) (*cell, error) {
+	ours, theirs, err := newPair()
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(theirs)
+	var s script
+	s.doing(stepSpace)
+	// A mount that came with the namespace is locked; a copy of it is not.
+	tree := s.call(unix.SYS_OPEN_TREE, here, s.text(k.at), num(unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE))
+	s.call(unix.SYS_MOVE_MOUNT, tree, s.text(""), here, s.text(newRoot), num(unix.MOVE_MOUNT_F_EMPTY_PATH))
+	s.call(unix.SYS_CLOSE, tree)
+	s.call(unix.SYS_SETHOSTNAME, s.text("box"), num(3))
+	s.loopback()
+	s.doing(stepDrop)
+	for c := range 64 {
+		s.callMay(unix.EINVAL, unix.SYS_PRCTL, num(unix.PR_CAPBSET_DROP), num(c), num(0), num(0), num(0)) // past the last one
+	}
+	s.serve(s.fd(theirs))
+	uid, gid := everybody()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.conn.send(&s, inChild, namespaces, mapText(uid), mapText(gid)); err != nil {
+		return nil, err
+	}
+	made, err := f.conn.expect(saysBox, &s)
+	if err == nil {
+		_, err = ours.expect(saysReady, &s)
+	}
+	if err != nil {
+		ours.close()
+		return nil, fmt.Errorf("make a box: %w", err)
+	}
+	return &cell{ours, k, int(made.A)}, nil
+}
+
+// loopback brings up the one network device that a box has.
+func (s *script) loopback() {
+	request := make([]byte, 40) // struct ifreq
+	copy(request, "lo")
+	request[16] = unix.IFF_UP
+	fd := s.call(unix.SYS_SOCKET, num(unix.AF_INET), num(unix.SOCK_DGRAM|unix.SOCK_CLOEXEC), num(0))
+	s.call(unix.SYS_IOCTL, fd, num(unix.SIOCSIFFLAGS), s.bytes(request))
+	s.call(unix.SYS_CLOSE, fd)
+}

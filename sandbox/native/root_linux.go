@@ -1,0 +1,241 @@
+package native
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/writ-run/writ/sandbox/reach"
+	"golang.org/x/sys/unix"
+)
+
+// A root is the view of one box, being made: a skeleton, and on it what its writ names.
+type root struct {
+	*script
+	skeleton *skeleton
+	plan     *reach.Plan
+	fresh    []string // directories of this box's own, in which mount points are made
+	shown    []string // host paths that were put in
+}
+
+// showAll puts in what the plan names. What cannot be shown whole is an error.
+func (r *root) showAll(extra map[string]string) error {
+	type item struct {
+		path, from string
+		attrs      uint64
+	}
+	var items []item
+	for _, p := range r.plan.Write {
+		attrs := uint64(plain)
+		if r.plan.Listed {
+			attrs |= noExec
+		}
+		items = append(items, item{p, p, attrs})
+	}
+	for _, p := range r.plan.Read {
+		if _, err := os.Lstat(p); err != nil {
+			continue // nothing is there to be read
+		}
+		attrs := uint64(readOnly)
+		if r.plan.Listed && !r.system(p) {
+			attrs |= noExec
+		}
+		items = append(items, item{p, p, attrs})
+	}
+	for at, from := range extra {
+		items = append(items, item{at, from, readOnly})
+	}
+	for _, p := range r.plan.Programs {
+		if real, err := filepath.EvalSymlinks(p); err == nil {
+			items = append(items, item{real, real, readOnly})
+		}
+	}
+	slices.SortStableFunc(items, func(a, b item) int { return len(a.path) - len(b.path) }) // what is around comes first
+	for _, it := range items {
+		if slices.Contains(r.shown, it.path) {
+			continue
+		}
+		r.doing("show " + it.path)
+		if reach.InAny(it.path, r.skeleton.bound) && it.attrs&unix.MOUNT_ATTR_RDONLY != 0 && it.attrs&noExec == 0 {
+			continue // a part of the system
+		}
+		if err := r.place(it.path, it.from); err != nil {
+			return err
+		}
+		r.bind(it.from, newRoot+inside(it.path), it.attrs)
+		r.shown = append(r.shown, it.path)
+	}
+	r.cover()
+	return errors.Join(r.links(), r.hide())
+}
+
+// cover keeps the temporary directories the box's own where more was shown around them.
+func (r *root) cover() {
+	for _, dir := range reach.PrivateDirs[1:] {
+		if real, err := filepath.EvalSymlinks(dir); err != nil || real != dir || !reach.InAny(dir, r.shown) {
+			continue
+		}
+		r.doing("make " + dir)
+		tree := r.call(unix.SYS_OPEN_TREE, here, r.text(newRoot+reach.PrivateTmp), num(unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE))
+		r.call(unix.SYS_MOVE_MOUNT, tree, r.text(""), here, r.text(newRoot+dir), num(unix.MOVE_MOUNT_F_EMPTY_PATH))
+		r.call(unix.SYS_CLOSE, tree)
+	}
+}
+
+// system reports whether a path holds, or is in, what programs are made of.
+func (r *root) system(p string) bool {
+	return slices.ContainsFunc(reach.RealAll(reach.SystemDirs), func(s string) bool { return reach.Within(p, s) || reach.Within(s, p) })
+}
+
+// inside is where the box has a host path: all its temporary directories are one.
+func inside(path string) string {
+	for _, dir := range reach.PrivateDirs[1:] {
+		if rest, ok := strings.CutPrefix(path, dir+"/"); ok {
+			return reach.PrivateTmp + "/" + rest
+		}
+	}
+	return path
+}
+
+// place makes a mount point for a path, where there is none. Only in directories of the
+// box's own can one be made.
+func (r *root) place(path, from string) error {
+	at := inside(path)
+	if reach.InAny(at, r.skeleton.bound) || slices.ContainsFunc(r.shown, func(s string) bool { return reach.Within(at, inside(s)) }) {
+		return nil // shown with what is around it
+	}
+	if slices.Contains(r.skeleton.empty, at) || at == "/etc" || at == "/usr" {
+		return nil // it is mounted over what is there
+	}
+	base := r.room(at)
+	if base == "" {
+		return fmt.Errorf("%s: there is no place for it among what every box has; name a directory above it", path)
+	}
+	r.emptied(base)
+	info, err := os.Lstat(from)
+	if err != nil || info.Mode()&os.ModeSymlink != 0 {
+		return errors.Join(fmt.Errorf("%s must exist and be no symlink", from), err)
+	}
+	r.mkdirs(newRoot, filepath.Dir(at))
+	if info.IsDir() {
+		r.mkdir(newRoot+at, 0o755)
+	} else {
+		r.file(newRoot+at, nil)
+	}
+	return nil
+}
+
+// emptied gives the box a directory of its own in place of an empty one of the skeleton.
+func (r *root) emptied(dir string) {
+	if dir == reach.PrivateTmp || slices.Contains(r.fresh, dir) {
+		return
+	}
+	r.tmpfs(newRoot+dir, 0, tiny)
+	r.fresh = append(r.fresh, dir)
+	if dir == "/var" {
+		r.symlink("../tmp", newRoot+"/var/tmp")
+	}
+}
+
+// room is the directory that a box can have for itself, nearest to a path below it.
+func (r *root) room(at string) string {
+	if reach.Within(at, reach.PrivateTmp) {
+		return reach.PrivateTmp
+	}
+	for dir := filepath.Dir(at); dir != "/"; dir = filepath.Dir(dir) {
+		if slices.Contains(r.skeleton.empty, dir) {
+			return dir
+		}
+	}
+	return ""
+}
+
+// links puts in the symlinks that the names of programs are, where they are not shown.
+func (r *root) links() error {
+	for _, p := range r.plan.Programs {
+		for range 8 {
+			dir, err := filepath.EvalSymlinks(filepath.Dir(p))
+			if err != nil {
+				break
+			}
+			p = filepath.Join(dir, filepath.Base(p))
+			to, err := os.Readlink(p)
+			if err != nil {
+				break
+			}
+			if !r.visible(p) {
+				r.doing("show " + p)
+				if r.room(p) == "" {
+					return fmt.Errorf("%s: there is no place for it among what every box has; list %s instead", p, to)
+				}
+				r.emptied(r.room(p))
+				r.symlink(to, newRoot+p)
+			}
+			if !filepath.IsAbs(to) {
+				to = filepath.Join(dir, to)
+			}
+			p = to
+		}
+	}
+	return nil
+}
+
+// hide covers what is out of reach whatever else was shown.
+func (r *root) hide() error {
+	for _, path := range r.plan.Hide {
+		if slices.Contains(reach.PrivateDirs, path) || !r.visible(path) {
+			continue
+		}
+		r.doing("hide " + path)
+		info, err := os.Lstat(path)
+		switch {
+		case errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ENOTDIR):
+			if reach.InAny(path, r.plan.Write) {
+				return fmt.Errorf("%s: it does not exist and the box could create it; create it, or hide its directory", path)
+			}
+		case errors.Is(err, os.ErrPermission): // this user cannot get there, so neither can the box
+		case err != nil:
+			return err
+		case info.IsDir():
+			r.tmpfs(newRoot+inside(path), unix.MS_RDONLY|unix.MS_NOEXEC, "mode=755,size=4k")
+		case info.Mode()&os.ModeSymlink != 0:
+			return fmt.Errorf("%s is a symlink now; hide what it leads to", path)
+		default:
+			r.bind("/dev/null", newRoot+inside(path), readOnly|noExec)
+		}
+	}
+	return nil
+}
+
+func (r *root) visible(path string) bool {
+	return reach.InAny(path, r.shown) || reach.InAny(path, r.skeleton.bound)
+}
+
+// finish puts in what the box has for itself, makes the rest unchangeable and enters it.
+func (r *root) finish() {
+	r.doing("make /proc and /tmp")
+	for _, dir := range r.fresh {
+		r.seal(newRoot + dir)
+	}
+	r.mount("proc", newRoot+"/proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
+	r.doing("enter the root")
+	r.enter()
+}
+
+// private makes the temporary directory. It comes before what is shown in it.
+func (r *root) private() {
+	r.doing("make /tmp")
+	flags := uintptr(0)
+	if r.plan.Listed {
+		flags = unix.MS_NOEXEC
+	}
+	r.tmpfs(newRoot+reach.PrivateTmp, flags, fmt.Sprintf("mode=1777,uid=%d,gid=%d,size=64m,nr_inodes=65536", r.plan.UID, r.plan.GID))
+	home := newRoot + reach.PrivateHome
+	r.mkdir(home, 0o700)
+	if r.plan.Root {
+		r.call(unix.SYS_FCHOWNAT, here, r.text(home), num(r.plan.UID), num(r.plan.GID), num(0))
+	}
+}

@@ -1,0 +1,180 @@
+package native
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// A script is what the launcher does: system calls, one after the other. The first one
+// that fails ends it. Arguments are numbers, data that the script brings, results of
+// earlier calls and descriptors passed along.
+type script struct {
+	ops    []op
+	steps  []string // what each op is for, for whoever reads of its failure
+	data   []byte
+	relocs []uint32
+	fds    []int
+	step   string
+}
+
+// An op is one step, laid out as the launcher reads it (launcher/box.c).
+type op struct {
+	Kind  uint16
+	May   uint16 // an errno that is no failure
+	Nr    uint32
+	Kinds uint32
+	_     uint32
+	Args  [6]uint64
+}
+
+const (
+	opCall  = 1
+	opStore = 2 // a result goes into data, for a later call
+	opInit  = 3 // the process goes on in a child, and looks after it
+	opServe = 4 // the process takes requests on another socket from now on
+	opReady = 5 // the daemon is told that all went well so far
+)
+
+// An arg is one argument of a call.
+type arg struct {
+	kind  uint32
+	value uint64
+}
+
+func num[T ~int | ~int64 | ~uint | ~uint64 | ~uint32 | ~uintptr](n T) arg { return arg{0, uint64(n)} }
+
+// here is the descriptor that stands for the working directory.
+var here = num(uint64(1<<64 - 100)) // AT_FDCWD
+
+// bytes is data of the script's own, where the call can also leave something.
+func (s *script) bytes(b []byte) arg {
+	for len(s.data)%8 != 0 {
+		s.data = append(s.data, 0)
+	}
+	at := len(s.data)
+	s.data = append(s.data, b...)
+	return arg{1, uint64(at)}
+}
+
+func (s *script) text(t string) arg { return s.bytes(append([]byte(t), 0)) }
+
+// texts is a list of texts as execve takes it.
+func (s *script) texts(all []string) arg {
+	at := make([]arg, len(all))
+	for i, t := range all {
+		at[i] = s.text(t)
+	}
+	list := s.bytes(make([]byte, 8*(len(all)+1)))
+	for i, a := range at {
+		binary.NativeEndian.PutUint64(s.data[int(list.value)+8*i:], a.value)
+		s.relocs = append(s.relocs, uint32(list.value)+uint32(8*i))
+	}
+	return list
+}
+
+// pointer puts the address of data into other data.
+func (s *script) pointer(in arg, offset int, to arg) {
+	binary.NativeEndian.PutUint64(s.data[int(in.value)+offset:], to.value)
+	s.relocs = append(s.relocs, uint32(in.value)+uint32(offset))
+}
+
+// fd is a descriptor of the daemon's, passed along.
+func (s *script) fd(n int) arg {
+	s.fds = append(s.fds, n)
+	return arg{3, uint64(len(s.fds) - 1)}
+}
+
+// doing names what the next calls are for.
+func (s *script) doing(step string) { s.step = step }
+
+// call adds a system call and gives its result.
+func (s *script) call(nr uintptr, args ...arg) arg { return s.callMay(0, nr, args...) }
+
+// callMay adds a call of which one errno is no failure.
+func (s *script) callMay(may unix.Errno, nr uintptr, args ...arg) arg {
+	o := op{Kind: opCall, May: uint16(may), Nr: uint32(nr)}
+	for i, a := range args {
+		o.Kinds |= a.kind << (4 * i)
+		o.Args[i] = a.value
+	}
+	return s.add(o)
+}
+
+// store puts the result of a call into data.
+func (s *script) store(in arg, offset int, result arg) {
+	s.add(op{Kind: opStore, Kinds: result.kind << 4, Args: [6]uint64{in.value + uint64(offset), result.value}})
+}
+
+func (s *script) init()  { s.add(op{Kind: opInit}) }
+func (s *script) ready() { s.add(op{Kind: opReady}) }
+
+func (s *script) serve(control arg) {
+	s.add(op{Kind: opServe, Kinds: control.kind, Args: [6]uint64{control.value}})
+}
+
+func (s *script) add(o op) arg {
+	s.ops = append(s.ops, o)
+	s.steps = append(s.steps, s.step)
+	return arg{2, uint64(len(s.ops) - 1)}
+}
+
+// A mode is what the launcher does with a script.
+type mode uint32
+
+const (
+	inPlace mode = 1
+	inChild mode = 2
+)
+
+const magic = 0x74697277
+
+const (
+	headSize = 40
+	opSize   = 64
+)
+
+// head is the beginning of a request.
+type head struct {
+	Magic, Size       uint32
+	Ops, Relocs, Data uint32
+	Mode              mode
+	Clone             uint64
+	Map, _            uint32
+}
+
+// encode is the script as a request. maps says who is who in the child's own user
+// namespace, where it gets one.
+func (s *script) encode(m mode, clone uint64, uidMap, gidMap string) ([]byte, error) {
+	h := head{Magic: magic, Ops: uint32(len(s.ops)), Relocs: uint32(len(s.relocs)), Mode: m, Clone: clone}
+	if uidMap != "" {
+		h.Map = 1 + uint32(s.bytes([]byte(uidMap+"\x00"+gidMap+"\x00")).value)
+	}
+	at := headSize + len(s.ops)*opSize + 4*len(s.relocs)
+	h.Data = uint32(at+7) &^ 7
+	h.Size = (h.Data + uint32(len(s.data)) + 7) &^ 7
+	if len(s.ops) > 4096 || len(s.relocs) > 65536 || len(s.fds) > 64 || h.Size > 16<<20 {
+		return nil, fmt.Errorf("a box of %d steps, %d texts and %d bytes is too large", len(s.ops), len(s.relocs), h.Size)
+	}
+	out := make([]byte, 0, h.Size)
+	out = append(out, asBytes(&h)...)
+	for i := range s.ops {
+		out = append(out, asBytes(&s.ops[i])...)
+	}
+	for _, r := range s.relocs {
+		out = binary.NativeEndian.AppendUint32(out, r)
+	}
+	out = append(out, make([]byte, int(h.Data)-len(out))...)
+	out = append(out, s.data...)
+	return append(out, make([]byte, int(h.Size)-len(out))...), nil
+}
+
+// asBytes is a struct as the kernel has it in memory.
+func asBytes(v any) []byte {
+	b, err := binary.Append(nil, binary.NativeEndian, v)
+	if err != nil {
+		panic(err) // its fields have no fixed size, which is a mistake in this package
+	}
+	return b
+}

@@ -1,0 +1,161 @@
+package native
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/writ-run/writ/sandbox/reach"
+	"golang.org/x/sys/unix"
+)
+
+// A skeleton is the part of a root that every box has: the system, read-only. It is
+// made once, by the factory, and boxes get copies of its mounts. The files that it is
+// made of are therefore everybody's, and nothing is ever added to them.
+type skeleton struct {
+	at     string   // where the factory has it
+	listed bool     // without programs
+	empty  []string // what there is nothing in: a box can have it for itself, or mount there
+	bound  []string // host directories that are shown whole
+}
+
+// tiny bounds directories that hold nothing but names.
+const tiny = "mode=755,size=64k,nr_inodes=4096"
+
+// build makes the skeleton.
+func (k *skeleton) build(s *script) {
+	s.doing("make a root")
+	s.mkdir(k.at, 0o755)
+	s.tmpfs(k.at, 0, "mode=755,size=16m,nr_inodes=16384")
+	dirs := reach.SystemDirs
+	if k.listed {
+		dirs = reach.SystemLibraries
+	}
+	for _, dir := range dirs {
+		k.show(s, dir)
+	}
+	if k.listed {
+		k.leave(s, reach.RealAll(reach.ProgramDirs)) // a box puts in what is listed
+		for _, parent := range []string{"/usr", "/usr/local"} {
+			k.leave(s, below(parent))
+		}
+	}
+	s.mkdir(k.at+"/proc", 0o555)
+	s.mkdir(k.at+"/tmp", 0o755)
+	k.devices(s)
+	k.configuration(s)
+	k.leave(s, []string{"/var"})
+	s.symlink("../tmp", k.at+"/var/tmp")
+	k.leave(s, below("/"))
+	s.seal(k.at)
+}
+
+// leave makes places for directories and files of the host that are not shown.
+func (k *skeleton) leave(s *script, paths []string) {
+	for _, path := range paths {
+		info, err := os.Lstat(path)
+		if err != nil || reach.InAny(path, k.bound) || slices.Contains(k.empty, path) || slices.Contains(notEmpty, path) {
+			continue
+		}
+		s.doing("make a place for " + path)
+		switch {
+		case info.IsDir():
+			s.mkdirs(k.at, path)
+		case info.Mode().IsRegular():
+			s.file(k.at+path, nil)
+		default:
+			continue
+		}
+		k.empty = append(k.empty, path)
+	}
+}
+
+// notEmpty are directories that every box has something in.
+var notEmpty = []string{"/dev", "/etc", "/proc", "/sys", "/tmp", "/usr", "/usr/local"}
+
+func below(dir string) []string {
+	entries, _ := os.ReadDir(dir)
+	var out []string
+	for _, e := range entries {
+		out = append(out, filepath.Join(dir, e.Name()))
+	}
+	return out
+}
+
+// show puts a directory of the system in, or the symlink that the host has for it.
+func (k *skeleton) show(s *script, dir string) {
+	info, err := os.Lstat(dir)
+	if err != nil || reach.InAny(dir, k.bound) {
+		return
+	}
+	if to, err := os.Readlink(dir); err == nil {
+		if filepath.Dir(dir) == "/" {
+			s.symlink(to, k.at+dir)
+		}
+		return
+	}
+	if !info.IsDir() {
+		return
+	}
+	s.doing("show " + dir)
+	s.mkdirs(k.at, dir)
+	s.bind(dir, k.at+dir, readOnly)
+	k.bound = append(k.bound, dir)
+}
+
+// devices are the harmless ones.
+func (k *skeleton) devices(s *script) {
+	s.mkdir(k.at+"/dev", 0o755)
+	for _, dev := range reach.SystemDevices {
+		s.doing("show " + dev)
+		s.file(k.at+dev, nil)
+		s.bind(dev, k.at+dev, unix.MOUNT_ATTR_NOSUID|noExec)
+	}
+	for name, to := range map[string]string{"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2", "shm": "../tmp"} {
+		s.symlink(to, k.at+"/dev/"+name)
+	}
+}
+
+// maxCopied bounds files of the system that are copied.
+const maxCopied = 4 << 20
+
+// configuration is what libraries ask for: small files as copies, directories as they
+// are, symlinks where they lead into the system.
+func (k *skeleton) configuration(s *script) {
+	s.mkdir(k.at+"/etc", 0o755)
+	for _, path := range reach.GlobAll(reach.SystemFiles) {
+		info, err := os.Lstat(path)
+		if err != nil || strings.HasPrefix(path, "/proc/") {
+			continue
+		}
+		s.doing("show " + path)
+		s.mkdirs(k.at, filepath.Dir(path))
+		if to, err := os.Readlink(path); err == nil {
+			full := to
+			if !filepath.IsAbs(to) {
+				full = filepath.Join(filepath.Dir(path), to)
+			}
+			if reach.InAny(full, k.bound) {
+				s.symlink(to, k.at+path)
+				continue
+			}
+			if info, err = os.Stat(path); err != nil {
+				continue
+			}
+		}
+		switch {
+		case info.IsDir():
+			real, err := filepath.EvalSymlinks(path)
+			if err != nil {
+				continue
+			}
+			s.mkdirs(k.at, path)
+			s.bind(real, k.at+path, readOnly)
+		case info.Mode().IsRegular() && info.Size() <= maxCopied:
+			if text, err := os.ReadFile(path); err == nil {
+				s.file(k.at+path, text)
+			}
+		}
+	}
+}

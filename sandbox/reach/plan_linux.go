@@ -1,0 +1,170 @@
+package reach
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/sandbox"
+)
+
+// A Plan is one box.
+type Plan struct {
+	Path string // the file to execute
+	Argv []string
+	Dir  string
+	Env  []string
+
+	Root     bool // this is root, and the box is to be UID and GID
+	UID, GID int
+
+	Read, Write []string // roots, without the parts that no box gets; none within another
+	List        bool     // the whole tree may be listed
+	System      []string // besides Read: what every box can read
+	Programs    []string // with Listed: executable, one by one
+	Listed      bool     // only listed programs
+	Hide        []string
+
+	Limits      Limits
+	Wall, Grace time.Duration
+}
+
+// Limits are those of each process of a box, and their number.
+type Limits struct {
+	Address uint64 `json:"as"`
+	Data    uint64 `json:"data"`
+	Pids    uint64 `json:"nproc"`
+	Files   uint64 `json:"nofile"`
+	Size    uint64 `json:"fsize"`
+}
+
+// Of plans a box. shown are files that the driver itself puts into it.
+func Of(w writ.Writ, spec sandbox.Spec, o Options, shown ...string) (*Plan, error) {
+	c := w.Confinement()
+	if err := checkRoots(c); err != nil {
+		return nil, err
+	}
+	p := &Plan{
+		Argv: spec.Argv, Env: filterEnv(os.Environ(), c.Env, spec.Env, o), Hide: c.Hide,
+		Grace: orDefault(c.Limits.Grace, defaultGrace),
+		Wall:  min(orDefault(spec.Timeout, orDefault(c.Limits.Wall, defaultWall)), sandbox.MaxWall),
+	}
+	var err error
+	if p.Dir, err = o.workDir(c, w.Call().Dir, spec.Dir); err != nil {
+		return nil, err
+	}
+	if p.UID, p.GID, p.Root, err = identity(c, p.Dir); err != nil {
+		return nil, err
+	}
+	if p.Path, err = lookProgram(spec.Argv, p.Dir, p.Env, shown); err != nil {
+		return nil, err
+	}
+	p.roots(c, o.PathPrefixes)
+	p.Limits = limitsOf(c.Limits, p.Root, p.UID)
+	return p, nil
+}
+
+// checkRoots refuses paths that are not what Confinement promises, and those
+// that would undo another part of it.
+func checkRoots(c writ.Confinement) error {
+	for _, p := range slices.Concat(c.Read, c.Write, c.Hide, c.Exec.Files) {
+		if !filepath.IsAbs(p) || filepath.Clean(p) != p || strings.ContainsRune(p, 0) {
+			return writ.Fail(writ.Invalid, fmt.Sprintf("the confinement names %q, which is not an absolute clean path", p), nil)
+		}
+	}
+	for _, p := range slices.Concat(c.Read, c.Write) {
+		if Within(p, "/proc") {
+			return writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: driver subprocess cannot allow "+p+" without showing other processes; use driver native", nil)
+		}
+	}
+	for _, p := range slices.Concat(c.Read, c.Write) {
+		if Within(p, "/sys") || Within(p, "/dev") && !Within(p, "/dev/shm") {
+			return writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: "+p+" is a part of the machine and cannot be opened to a box; leave it out", nil)
+		}
+	}
+	for _, p := range c.Write {
+		for _, h := range c.Hide {
+			if Within(p, h) {
+				return writ.Fail(writ.Invalid, p+" is to be writable but lies in "+h+", which is hidden; move the workspace", nil)
+			}
+		}
+	}
+	return nil
+}
+
+// workDir is where the command starts: the spec's directory, which has to lie in
+// the workspace; else the call's, where it lies there; else the first directory the
+// call may use; else, for one that uses no files, the private home.
+func (o Options) workDir(c writ.Confinement, call, spec string) (string, error) {
+	// The workspace is what the call may write; a call that writes nothing starts
+	// in what it may read.
+	roots := c.Write
+	if len(roots) == 0 {
+		roots = c.Read
+	}
+	inside := func(p string) bool {
+		return slices.ContainsFunc(roots, func(root string) bool { return Within(p, root) })
+	}
+	dir := spec
+	if dir == "" {
+		if real, err := filepath.EvalSymlinks(call); call != "" && (err != nil || inside(real) || o.UnsafeAnyDir && len(roots) > 0) {
+			dir = call
+		} else if len(roots) > 0 {
+			dir = roots[0]
+			if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+				dir = filepath.Dir(dir)
+			}
+			roots = append(slices.Clip(roots), dir)
+		}
+	}
+	if dir == "" {
+		return PrivateHome, nil
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil || !filepath.IsAbs(dir) {
+		return "", writ.Fail(writ.Invalid, "the working directory "+dir+" cannot be used; name an existing one by its absolute path", err)
+	}
+	if !inside(real) && !o.UnsafeAnyDir {
+		return "", writ.Fail(writ.Denied, "denied: the working directory "+dir+" is outside the workspace; start inside it", nil)
+	}
+	return real, nil
+}
+
+// lookProgram finds the file to execute: an absolute path as it is, a path with
+// a slash from the working directory, a name in the box's PATH.
+func lookProgram(argv []string, dir string, env []string, shown []string) (string, error) {
+	if len(argv) == 0 || argv[0] == "" {
+		return "", writ.Fail(writ.Invalid, "there is no command to run", nil)
+	}
+	name := argv[0]
+	if slices.Contains(shown, name) {
+		return name, nil
+	}
+	tries := []string{name}
+	switch {
+	case filepath.IsAbs(name):
+	case strings.Contains(name, "/"):
+		tries = []string{filepath.Join(dir, name)}
+	default:
+		tries = nil
+		for _, kv := range env {
+			if list, ok := strings.CutPrefix(kv, "PATH="); ok {
+				for _, p := range filepath.SplitList(list) {
+					if filepath.IsAbs(p) {
+						tries = append(tries, filepath.Join(p, name))
+					}
+				}
+			}
+		}
+	}
+	for _, path := range tries {
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return path, nil
+		}
+	}
+	return "", writ.Fail(writ.NotFound, fmt.Sprintf("the program %q was not found in the box's PATH, or is not executable; install it, or name it by its absolute path", name), nil)
+}
