@@ -215,3 +215,45 @@ func TestDigest(t *testing.T) {
 		}
 	}
 }
+
+// Whoever made a call is told the id that something is written down under.
+func TestDoAs(t *testing.T) {
+	before := &Already{Call: "2", Result: Result{Content: "ran"}}
+	waits := &Error{Kind: Pending, Msg: "wait", Ref: "3"}
+	when := func(kind EventKind, err error) func(Event) error {
+		return func(e Event) error {
+			if e.Kind == kind {
+				return err
+			}
+			return nil
+		}
+	}
+	refusing := func(a Approval, err error) func(Call, Decision) (Approval, error) {
+		return func(Call, Decision) (Approval, error) { return a, err }
+	}
+	failing := func(err error) func(context.Context, Writ) (Result, error) {
+		return func(context.Context, Writ) (Result, error) { return Result{}, err }
+	}
+	for _, tt := range []struct {
+		name string
+		p    parts
+		id   string
+		did  string
+	}{
+		{"its own", parts{decide: allowed}, "1", "decide call.started run call.finished"},
+		{"denied", parts{decide: func(Call) (Decision, error) { return Decision{}, nil }}, "1", "decide call.refused"},
+		{"agreed to", parts{decide: asking, approve: agreeing}, "ap", "decide approve decide call.started run call.finished"},
+		{"rejected", parts{decide: asking, approve: refusing(Approval{ID: "ap"}, Fail(Rejected, "no", nil))}, "ap", "decide approve call.refused"},
+		{"asked about", parts{decide: asking, approve: refusing(Approval{}, waits)}, "3", "decide approve"},
+		{"ran before, says the approver", parts{decide: asking, approve: refusing(Approval{}, before)}, "2", "decide approve"},
+		{"ran before, says the recorder", parts{decide: allowed, record: when(EventStarted, before)}, "2", "decide call.started"},
+		{"runs, says the recorder", parts{decide: allowed, record: when(EventStarted, waits)}, "3", "decide call.started"},
+		{"a tool that made another call", parts{decide: allowed, run: failing(waits)}, "1", "decide call.started run call.finished"},
+		{"and another that ran before", parts{decide: allowed, run: failing(before)}, "1", "decide call.started run call.finished"},
+	} {
+		id, _, _ := NewGate(&tt.p, &tt.p, &tt.p, &tt.p).DoAs(t.Context(), goodCall)
+		if did := strings.Join(tt.p.did, " "); id != tt.id || did != tt.did {
+			t.Errorf("%s: %s and %q, want %s and %q", tt.name, id, did, tt.id, tt.did)
+		}
+	}
+}

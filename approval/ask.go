@@ -22,6 +22,7 @@ func (d *Desk) Approve(ctx context.Context, c writ.Call, dec writ.Decision) (wri
 	if c.Detached {
 		return d.takeUp(ctx, c)
 	}
+	grants := d.grants()
 	first, g, err := d.first(ctx, c, dec)
 	var before *writ.Already
 	switch {
@@ -30,10 +31,18 @@ func (d *Desk) Approve(ctx context.Context, c writ.Call, dec writ.Decision) (wri
 	case err != nil:
 		return writ.Approval{}, err
 	case g != nil:
+		if first.ID == c.ID { // its own request, which ended for the grant
+			c.ID = NewID(d.now())
+		}
 		return writ.Approval{ID: c.ID, Grant: g.ID, Call: c, Subject: dec.Subject, By: g.By}, nil
 	}
 	// Patience is for people. What runs is waited for like any call, within reason.
 	i, id, until, ends := first, "", d.now().Add(c.Patience), d.now().Add(max(c.Patience, runPatience))
+	leave, ok := d.mayWait(c)
+	defer leave()
+	if !ok { // it is asked about all the same, and has to be made again
+		until, ends = d.now(), d.now()
+	}
 	for {
 		changed := d.Watch()
 		if id != "" {
@@ -53,8 +62,9 @@ func (d *Desk) Approve(ctx context.Context, c writ.Call, dec writ.Decision) (wri
 				return writ.Approval{ID: id}, err
 			}
 		}
-		if i.Outcome == granted { // it may cover this caller too
+		if i.Outcome == granted || i.Status == "pending" && d.grants() != grants { // it may cover this caller too
 			d.letGo(id)
+			c.Patience = max(0, until.Sub(d.now()))
 			return d.Approve(ctx, c, dec)
 		}
 		got, done, err := d.answered(ctx, i, c)
@@ -210,6 +220,9 @@ func (d *Desk) answered(ctx context.Context, i store.Invocation, c writ.Call) (g
 // agreed is the agreement to what was shown; it must still be what there is.
 func (d *Desk) agreed(ctx context.Context, i store.Invocation, c writ.Call) (writ.Approval, error) {
 	s, err := d.unsealed(i) // a row that this desk did not make allows nothing
+	if err == nil {
+		err = d.agreedBy(ctx, i)
+	}
 	if err != nil {
 		return writ.Approval{}, err
 	}

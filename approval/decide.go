@@ -2,6 +2,8 @@ package approval
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"time"
@@ -67,6 +69,11 @@ func (d *Desk) Decide(ctx context.Context, ans Answer) error {
 		return d.undecidable(ctx, ans) // now that whoever was first shows
 	}
 	if err == nil {
+		if ans.Grant != nil {
+			d.mu.Lock()
+			d.granted++
+			d.mu.Unlock()
+		}
 		d.Changed()
 	}
 	return err
@@ -92,7 +99,38 @@ func (d *Desk) vote(i store.Invocation, ans Answer, now time.Time) store.Vote {
 	if ans.Approve {
 		v.Decision, v.Role = "approve", d.terms().needs(i, now)
 	}
+	v.Proof = d.proof(v)
 	return v
+}
+
+// proof binds an answer to the desk that took it, so that one which somebody wrote into
+// the database does not count.
+func (d *Desk) proof(v store.Vote) []byte {
+	h := hmac.New(sha256.New, d.answers)
+	for _, s := range []string{v.Invocation, v.Person, v.Decision, v.Digest, v.Factor, v.At} {
+		fmt.Fprintf(h, "%d:%s", len(s), s)
+	}
+	return h.Sum(nil)
+}
+
+// agreedBy checks that as many people agreed as it takes, the one named among them, each
+// before a desk with this key.
+func (d *Desk) agreedBy(ctx context.Context, i store.Invocation) error {
+	votes, err := d.store.Votes(ctx, i.ID)
+	if err != nil {
+		return err
+	}
+	count, named := 0, false
+	for _, v := range votes {
+		if v.Decision == "approve" && v.Digest == i.Digest && hmac.Equal(v.Proof, d.proof(v)) {
+			count++
+			named = named || v.Person == i.By
+		}
+	}
+	if count < max(1, i.Quorum) || !named {
+		return altered(i, errors.New("its answers were not all given here"))
+	}
+	return nil
 }
 
 func entry(kind string, i store.Invocation, ans Answer, more ...wire.Field) ledger.Entry {
@@ -258,6 +296,7 @@ func (d *Desk) approveEdited(ctx context.Context, i store.Invocation, ans Answer
 		}
 		v := before
 		v.Invocation, v.Digest = y.ID, y.Digest
+		v.Proof = d.proof(v)
 		if ok, err := tx.AddVote(v); err != nil || !ok {
 			return ledger.Entry{}, whole(ok, err)
 		}

@@ -9,7 +9,9 @@ import (
 	"context"
 	"crypto/aes"
 	"crypto/cipher"
+	"crypto/hkdf"
 	"crypto/rand"
+	"crypto/sha256"
 	"fmt"
 	"strings"
 	"sync"
@@ -37,19 +39,23 @@ type Options struct {
 // Desk is where calls wait for people, and where their starts and ends are written
 // down. It implements writ.Approver and writ.Recorder, and is safe for concurrent use.
 type Desk struct {
-	store  *store.DB
-	ledger *ledger.Ledger
-	seal   cipher.AEAD
-	terms  func() Terms
-	inputs func(writ.Call) []Input
-	edit   func(ctx context.Context, c writ.Call, args string) (writ.Call, writ.Decision, error)
-	worker string // this desk, among all that ever were
+	store   *store.DB
+	ledger  *ledger.Ledger
+	seal    cipher.AEAD
+	answers []byte // key of the proofs that people's answers were taken here
+	terms   func() Terms
+	inputs  func(writ.Call) []Input
+	edit    func(ctx context.Context, c writ.Call, args string) (writ.Call, writ.Decision, error)
+	worker  string // this desk, among all that ever were
 
 	mu       sync.Mutex
 	changed  chan struct{}    // closed and replaced whenever some invocation changes
 	held     map[string]int   // approved or awaited here, by somebody who will claim it
 	fences   map[string]int64 // of what runs here
+	mayHold  int              // bytes of arguments that waiting callers of one agent may hold
+	waiting  map[string]int   // bytes of arguments that callers of an agent hold while they wait
 	unsaid   []unsaid         // ends that could not be written down yet
+	granted  int              // how many grants were made here
 	expiring sync.Mutex       // one sweeps at a time
 	saying   sync.Mutex       // and one says what was unsaid
 }
@@ -67,9 +73,14 @@ func NewDesk(o Options) (*Desk, error) {
 	if err != nil {
 		return nil, err
 	}
+	answers, err := hkdf.Expand(sha256.New, o.Key, "answers", 32)
+	if err != nil {
+		return nil, err
+	}
 	d := &Desk{
-		store: o.Store, ledger: o.Ledger, seal: aead, terms: o.Terms, inputs: o.Inputs, edit: o.Edit,
-		worker: "w_" + strings.ToLower(rand.Text()[:16]), changed: make(chan struct{}), held: map[string]int{}, fences: map[string]int64{},
+		answers: answers,
+		store:   o.Store, ledger: o.Ledger, seal: aead, terms: o.Terms, inputs: o.Inputs, edit: o.Edit,
+		worker: "w_" + strings.ToLower(rand.Text()[:16]), changed: make(chan struct{}), held: map[string]int{}, mayHold: maxWaiting, waiting: map[string]int{}, fences: map[string]int64{},
 	}
 	if d.inputs == nil {
 		d.inputs = func(writ.Call) []Input { return nil }
@@ -99,12 +110,40 @@ func (d *Desk) Changed() {
 	d.changed = make(chan struct{})
 }
 
+// grants counts those made here, so that whoever waits sees that there is a new one.
+func (d *Desk) grants() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.granted
+}
+
 // hold says that somebody here will claim an invocation once it is approved, so that
 // nobody else here has to.
 func (d *Desk) hold(id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.held[id]++
+}
+
+// maxWaiting bounds the arguments that the waiting callers of one agent hold in memory.
+const maxWaiting = 64 << 20
+
+// mayWait reports whether a caller can wait here, until it leaves.
+func (d *Desk) mayWait(c writ.Call) (leave func(), ok bool) {
+	base, _, _ := strings.Cut(c.Agent, "/") // a child's name begins with its parent's
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.waiting[base]+len(c.Args) > d.mayHold {
+		return func() {}, false
+	}
+	d.waiting[base] += len(c.Args)
+	return func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if d.waiting[base] -= len(c.Args); d.waiting[base] == 0 {
+			delete(d.waiting, base)
+		}
+	}, true
 }
 
 // awaited reports whether somebody here waits for an invocation.

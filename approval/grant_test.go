@@ -5,7 +5,9 @@ import (
 	"database/sql"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/writ-run/writ"
@@ -130,13 +132,14 @@ func TestGrantRefused(t *testing.T) {
 	within(t, func(t *testing.T, o *office) {
 		r := o.ask(call("ls", 0))
 		for text, a := range map[string]Allow{
-			"a grant is for 1 to 1000 calls":                  {Uses: 0, For: time.Hour},
-			"uses: a grant is for 1 to 1000 calls":            {Uses: 1001, For: time.Hour},
-			"for: a grant lasts from a second to 7 days":      {Uses: 1, For: 0},
-			"a grant lasts from a second to 7 days":           {Uses: 1, For: 8 * 24 * time.Hour},
-			`"nothing" is not an argument of this call`:       {Uses: 1, For: time.Hour, Match: map[string]string{"nothing": "x"}},
-			"the pattern of command: it would match anything": {Uses: 1, For: time.Hour, Match: map[string]string{"command": " * "}},
-			"the pattern of command: ** is for paths":         {Uses: 1, For: time.Hour, Match: map[string]string{"command": "ls **"}},
+			"a grant is for 1 to 1000 calls":                                             {Uses: 0, For: time.Hour},
+			"uses: a grant is for 1 to 1000 calls":                                       {Uses: 1001, For: time.Hour},
+			"for: a grant lasts from a second to 7 days":                                 {Uses: 1, For: 0},
+			"a grant lasts from a second to 7 days":                                      {Uses: 1, For: 8 * 24 * time.Hour},
+			`"nothing" is not an argument of this call`:                                  {Uses: 1, For: time.Hour, Match: map[string]string{"nothing": "x"}},
+			"the pattern of command: it would match anything":                            {Uses: 1, For: time.Hour, Match: map[string]string{"command": " * "}},
+			"the pattern of command: ** is for paths":                                    {Uses: 1, For: time.Hour, Match: map[string]string{"command": "ls **"}},
+			"the pattern of command: it has more than 8 *; write out what does not vary": {Uses: 1, For: time.Hour, Match: map[string]string{"command": "ls" + strings.Repeat(" *", 9)}},
 		} {
 			says(t, o.grants(r, a), writ.Invalid, text)
 		}
@@ -222,6 +225,102 @@ func TestMatchText(t *testing.T) {
 	}
 }
 
+// tried is matchText by trying one way after the other: plain to read, and endless for
+// texts that are made for it.
+func tried(pattern, text string) bool {
+	before, after, wild := strings.Cut(pattern, "*")
+	if !wild {
+		return pattern == text
+	}
+	rest, ok := strings.CutPrefix(text, before)
+	if !ok {
+		return false
+	}
+	for n := 0; n <= len(rest); n++ {
+		if n > 0 && !plain(rest[n-1]) {
+			return false
+		}
+		if n > 0 && triedWord(before, rest[:n]) && tried(after, rest[n:]) {
+			return true
+		}
+	}
+	return false
+}
+
+func triedWord(before, word string) bool {
+	begins := before == "" || !plain(before[len(before)-1])
+	return !begins || (strings.IndexByte("._/", word[0]) >= 0 || plain(word[0]) && strings.IndexByte(":@%+=,-", word[0]) < 0) && !strings.Contains(word, "=")
+}
+
+// TestMatchTextTried: every short pattern of a few signs covers what it covers when all
+// ways are tried.
+func TestMatchTextTried(t *testing.T) {
+	matched, texts := 0, strung("a. =", 5)
+	for _, pattern := range strung("a.* =", 5) {
+		for _, text := range texts {
+			want := tried(pattern, text)
+			if got := matchText(pattern, text); got != want {
+				t.Fatalf("%q matches %q: %v", pattern, text, got)
+			}
+			if want {
+				matched++
+			}
+		}
+	}
+	if matched < 10_000 {
+		t.Errorf("only %d matched", matched)
+	}
+}
+
+// strung is every text of so many of the signs, or fewer.
+func strung(signs string, most int) []string {
+	out, last := []string{""}, []string{""}
+	for range most {
+		var longer []string
+		for _, s := range last {
+			for _, c := range signs {
+				longer = append(longer, s+string(c))
+			}
+		}
+		out, last = append(out, longer...), longer
+	}
+	return out
+}
+
+func FuzzMatchText(f *testing.F) {
+	for _, s := range [][2]string{{"git log *", "git log main"}, {"echo v*.*.*", "echo v1.2.3"}, {"a*aab*b", "aaaaabaabbb"}, {"* *=*", "a b=c"}, {"**", "ab"}, {"*", ""}, {"é*", "éa"}} {
+		f.Add(s[0], s[1])
+	}
+	f.Fuzz(func(t *testing.T, pattern, text string) {
+		if strings.Count(pattern, "*") > 4 || len(text) > 60 {
+			return
+		}
+		if got, want := matchText(pattern, text), tried(pattern, text); got != want {
+			t.Errorf("%q matches %q: %v", pattern, text, got)
+		}
+	})
+}
+
+// TestMatchTextEnds: a text that is made to be tried in every way is matched like any.
+func TestMatchTextEnds(t *testing.T) {
+	dots, as := strings.Repeat(".", 1<<20), strings.Repeat("a", 1<<20)
+	for _, tt := range []struct {
+		pattern, text string
+		want          bool
+	}{
+		{"echo v*.*.*", "echo v" + dots + ";", false},
+		{"echo v*.*.*", "echo v" + dots, true},
+		{"echo v*.*.*.*.*.*.*.*", "echo v" + dots + ";", false},
+		{"echo *" + as[:1000] + "b*", "echo " + as, false},
+		{"echo *" + as[:1000] + "*b*a", "echo " + as + "ba", false},
+		{"echo *" + as[:1000] + "*b*a", "echo " + as + "b1a", true},
+	} {
+		if got := matchText(tt.pattern, tt.text); got != tt.want {
+			t.Errorf("%.30q… matches %.10q… of %d bytes: %v", tt.pattern, tt.text, len(tt.text), got)
+		}
+	}
+}
+
 // TestGrantPaths: a path is held against its pattern as it resolves.
 func TestGrantPaths(t *testing.T) {
 	p := Pattern{Match: map[string]string{"path": "build/**"}}
@@ -237,4 +336,24 @@ func TestGrantPaths(t *testing.T) {
 	if p.matches(writ.Call{Args: `{"path":"build/a","more":1}`, Dir: "/ws", Targets: []writ.Target{{Pointer: "/path", Path: "/ws/build/a"}}}) {
 		t.Error("another argument")
 	}
+}
+
+// TestGrantTakesOverWhoWaits: a call that waits for a person runs under a grant that is
+// made meanwhile and covers it, and another goes on waiting.
+func TestGrantTakesOverWhoWaits(t *testing.T) {
+	within(t, func(t *testing.T, o *office) {
+		r := o.ask(call("git log b", 0))
+		waits, other := o.do(t.Context(), call("git log a", time.Hour)), o.do(t.Context(), call("rm", time.Hour))
+		synctest.Wait()
+		o.must(o.grants(r, Allow{Uses: 5, For: time.Hour, Match: map[string]string{"command": "git log *"}}))
+		o.must(<-waits)
+		synctest.Wait()
+		left := o.list("pending")
+		if len(left) != 1 || o.ran() != 1 {
+			t.Errorf("%d wait, %d ran", len(left), o.ran())
+		}
+		time.Sleep(time.Hour) // its patience began when it came
+		synctest.Wait()
+		wants(t, <-other, writ.Pending)
+	})
 }

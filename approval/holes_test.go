@@ -3,6 +3,7 @@ package approval
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -300,6 +301,71 @@ func TestManyWaitersOnALargeRequest(t *testing.T) {
 		}
 		if o.ran() != 1 {
 			t.Errorf("%d runs", o.ran())
+		}
+	})
+}
+
+// TestForgedAnswer: an answer that somebody wrote into the database, with all its guards
+// content, runs nothing; one that was given here does.
+func TestForgedAnswer(t *testing.T) {
+	within(t, func(t *testing.T, o *office) {
+		r := o.ask(call("ls", 0))
+		o.must(o.ledger.Write(t.Context(), func(tx *store.Tx) (ledger.Entry, error) {
+			at := o.ledger.Now()
+			v := store.Vote{Invocation: r.ID, Person: "alice", Decision: "approve", Digest: r.Digest, Factor: "passphrase", At: at, Proof: make([]byte, 32)}
+			if ok, err := tx.AddVote(v); err != nil || !ok {
+				t.Fatal(ok, err)
+			}
+			ok, err := tx.ApproveInvocation(r.ID, "alice", at)
+			if !ok {
+				t.Error("inconclusive: the database refused it already")
+			}
+			return ledger.Entry{Kind: "test"}, err
+		}))
+		_, err := o.gate.Do(t.Context(), call("ls", 0))
+		says(t, err, writ.Internal, "is not as it was made, and allows nothing")
+		r = o.ask(call("control", 0))
+		o.must(o.answer(r, true))
+		_, err = o.gate.Do(t.Context(), call("control", 0))
+		o.must(err)
+		if o.ran() != 1 {
+			t.Errorf("%d ran", o.ran())
+		}
+	})
+}
+
+// TestWaitersAreBounded: H6. Callers that wait hold their arguments; beyond a bound one
+// is told at once that its call is pending, and nothing else changes for it.
+func TestWaitersAreBounded(t *testing.T) {
+	within(t, func(t *testing.T, o *office) {
+		o.desk.mayHold = 1 << 20
+		big := strings.Repeat("x", o.desk.mayHold/4-100)
+		var all []<-chan error
+		for n := range 4 {
+			all = append(all, o.do(t.Context(), call(fmt.Sprint(n, big[1000:]), time.Hour)))
+		}
+		synctest.Wait()
+		_, err := o.gate.Do(t.Context(), call("one more"+big[1000:], time.Hour))
+		wants(t, err, writ.Pending)
+		other := call("another's"+big[1000:], time.Hour)
+		other.Agent = "other"
+		all = append(all, o.do(t.Context(), other))
+		synctest.Wait()
+		for _, done := range all {
+			select {
+			case err := <-done:
+				t.Error(err)
+			default:
+			}
+		}
+		for _, r := range o.list("pending") {
+			o.must(o.desk.Decide(t.Context(), Answer{ID: r.ID, Digest: r.Digest, Approve: true, Person: "alice", Factor: "passphrase"}))
+		}
+		for _, done := range all {
+			o.must(<-done)
+		}
+		if len(o.desk.waiting) != 0 {
+			t.Errorf("still counted: %v", o.desk.waiting)
 		}
 	})
 }

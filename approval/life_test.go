@@ -359,6 +359,36 @@ func TestResolve(t *testing.T) {
 	})
 }
 
+// TestResolvedKeepsNoArguments: what an unknown call was about is there for whoever finds
+// out what it did, until somebody has.
+func TestResolvedKeepsNoArguments(t *testing.T) {
+	within(t, func(t *testing.T, o *office) {
+		r := o.ask(call("ls", 0))
+		began := make(chan struct{})
+		o.run = func(ctx context.Context, _ writ.Writ) (writ.Result, error) {
+			close(began)
+			<-ctx.Done()
+			return writ.Result{}, ctx.Err()
+		}
+		o.must(o.answer(r, true))
+		ctx, cancel := context.WithCancel(t.Context())
+		done := o.do(ctx, call("ls", time.Hour))
+		<-began
+		o.reopenDesk()
+		cancel()
+		<-done
+		for _, want := range []string{`{"command":"ls"}`, ""} {
+			got, err := o.desk.Outcome(t.Context(), r.ID, false)
+			if err != nil || got == nil || got.Args != want {
+				t.Errorf("%+v, %v; want %s", got, err, want)
+			}
+			if want != "" {
+				o.must(o.desk.Resolve(t.Context(), store.Resolution{Invocation: r.ID, Happened: "yes", Note: "it is there", By: "alice"}, "passphrase"))
+			}
+		}
+	})
+}
+
 // TestEvents: each entry that says something of an invocation, in the words there are.
 func TestEvents(t *testing.T) {
 	within(t, func(t *testing.T, o *office) {

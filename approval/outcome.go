@@ -312,6 +312,15 @@ func (d *Desk) Outcome(ctx context.Context, id string, take bool) (*writ.Already
 	if err := d.already(k); !errors.As(err, &out) {
 		return nil, err
 	}
+	if out.Args != "" { // they are there for whoever has to find out, and somebody has
+		_, resolved, err := d.store.Resolution(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if resolved {
+			out.Args = ""
+		}
+	}
 	return out, nil
 }
 

@@ -128,7 +128,7 @@ func (d *Desk) settle(ctx context.Context, i store.Invocation) error {
 			return say("call.released", i, nil), whole(ok, err)
 		}
 		end := store.Ended{ID: i.ID, Worker: i.Worker, Fence: i.Fence, Status: "unknown", Outcome: "unknown", At: stamp(d.now())}
-		lost := writ.Fail(writ.Unknown, "the daemon was cut off while the call ran, so what came of it is not known; it is not run again by itself. A person looks at what it was to change, then: writ invocation resolve "+i.ID, nil)
+		lost := writ.Fail(writ.Unknown, "the daemon was cut off while the call ran, so what came of it is not known; it is not run again by itself. A person looks at what it was to change, then: writ invocation resolve "+i.ID+" --happened yes|no|partly --note TEXT", nil)
 		if again {
 			end.Status, end.Outcome = "failed", "interrupted" // which frees its key: made again, it runs again
 		}

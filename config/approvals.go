@@ -75,6 +75,19 @@ type Rate struct{ writ.Quota }
 
 func (r Rate) String() string { return tool.QuotaText(r.Quota) }
 
+// Shape says how a rate is written to somebody who wrote a number alone.
+func (r *Rate) Shape(k strict.Kind) (any, string) {
+	if k == strict.Text {
+		return (*writtenRate)(r), ""
+	}
+	return nil, "a number over a time, such as 60/1h"
+}
+
+// writtenRate is a Rate without its Shape.
+type writtenRate Rate
+
+func (r *writtenRate) UnmarshalText(b []byte) error { return (*Rate)(r).UnmarshalText(b) }
+
 // UnmarshalText reads a number over a time.
 func (r *Rate) UnmarshalText(b []byte) (err error) {
 	r.Quota, err = tool.ParseRate(string(b))

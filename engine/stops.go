@@ -164,7 +164,7 @@ func (s *stops) cancelAll() { s.cancel(nil, func(*run) bool { return true })() }
 
 func stoppedError(agent string) error {
 	if agent == "*" {
-		return writ.Fail(writ.Stopped, "everybody is stopped; a person lifts it with: writ stop --all --lift", nil)
+		return writ.Fail(writ.Stopped, "everybody is stopped; a person lifts it with: writ stop --lift --all --as NAME", nil)
 	}
-	return writ.Fail(writ.Stopped, fmt.Sprintf("agent %s is stopped; a person lifts it with: writ stop %s --lift", agent, agent), nil)
+	return writ.Fail(writ.Stopped, fmt.Sprintf("agent %s is stopped; a person lifts it with: writ stop --lift %s --as NAME", agent, agent), nil)
 }

@@ -13,6 +13,7 @@ type Vote struct {
 	Digest     string // of the request as it was shown
 	Factor     string // what they proved themselves with
 	At         string
+	Proof      []byte // that the daemon took it
 	Role       string // which they must have, where any that may approve is not enough; not kept
 }
 
@@ -20,10 +21,10 @@ type Vote struct {
 func (db *DB) Votes(ctx context.Context, id string) ([]Vote, error) {
 	scan := func(rows *sql.Rows) (Vote, error) {
 		var v Vote
-		err := rows.Scan(&v.Invocation, &v.Person, &v.Decision, &v.Digest, &v.Factor, &v.At)
+		err := rows.Scan(&v.Invocation, &v.Person, &v.Decision, &v.Digest, &v.Factor, &v.At, &v.Proof)
 		return v, err
 	}
-	return query(ctx, db, scan, `SELECT invocation, person, decision, digest, factor, at FROM tool_approvals WHERE invocation = $1 ORDER BY at, person`, id)
+	return query(ctx, db, scan, `SELECT invocation, person, decision, digest, factor, at, proof FROM tool_approvals WHERE invocation = $1 ORDER BY at, person`, id)
 }
 
 // voteCounts is what has to hold for an answer to count.
@@ -39,8 +40,8 @@ func (v *Vote) args() []any {
 // not pending, is over or another one, the person answered already, may not approve
 // (any more), or is the one it is asked for where four eyes are called for.
 func (tx *Tx) AddVote(v Vote) (bool, error) {
-	res, err := tx.run(`INSERT INTO tool_approvals (invocation, person, decision, digest, factor, at) SELECT $1, $2, $3, $4, $5, $6
-		WHERE $7 = '' OR EXISTS (SELECT 1 FROM people WHERE name = $2 AND role = $7)`, v.args()...)
+	res, err := tx.run(`INSERT INTO tool_approvals (invocation, person, decision, digest, factor, at, proof) SELECT $1, $2, $3, $4, $5, $6, $8
+		WHERE $7 = '' OR EXISTS (SELECT 1 FROM people WHERE name = $2 AND role = $7)`, append(v.args(), v.Proof)...)
 	if err != nil && tx.db.refused(err) {
 		return false, nil
 	}

@@ -81,7 +81,7 @@ then: whoever can change a tool after it was looked at decides what it does. It
 takes the passphrase of a person with the role operator or admin.`,
 		Example: "  writ tool diff run_tests\n  writ tool accept run_tests",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.connect(cmd.Context())
+			c, err := a.connectAs(cmd.Context(), &src)
 			if err != nil {
 				return err
 			}

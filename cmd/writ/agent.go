@@ -14,7 +14,9 @@ import (
 )
 
 func (a *app) agentCommand() *cobra.Command {
-	return noun("agent", "Agents: what they may do, and their tokens", a.agentList(), a.agentShow(), a.agentTree(), a.agentToken(), a.agentRevoke(), a.agentDelegate(), a.agentEnd())
+	return noun("agent", "Agents: what they may do, and their tokens",
+		"  writ agent list\n  writ agent show coder\n  writ agent token coder",
+		a.agentList(), a.agentShow(), a.agentTree(), a.agentToken(), a.agentRevoke(), a.agentDelegate(), a.agentEnd())
 }
 
 func (a *app) agentList() *cobra.Command {
@@ -86,7 +88,7 @@ func showAgent(g client.Agent) {
 		fmt.Printf("  token      %s made %s, %s\n", t.ID, t.Created, state)
 	}
 	if g.Stopped {
-		fmt.Printf("  STOPPED: 'writ stop %s --lift' lifts it, or --all where everybody is\n", g.Name)
+		fmt.Printf("  STOPPED: a person lifts it with: writ stop --lift %s --as NAME (--all where everybody is)\n", g.Name)
 	}
 }
 
@@ -98,7 +100,7 @@ func (a *app) agentToken() *cobra.Command {
 		Long:    "Make a bearer token for an agent. Whoever holds it acts as that agent, so it\ntakes a person's passphrase. It is shown once; only a hash is kept.",
 		Example: "  writ agent token coder\n  export WRIT_TOKEN=writ_…",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			daemon, err := a.connect(cmd.Context())
+			daemon, err := a.connectAs(cmd.Context(), &src)
 			if err != nil {
 				return err
 			}

@@ -16,6 +16,11 @@ import (
 
 func (a *app) approvalCommand() *cobra.Command {
 	return noun("approval", "See and answer what waits for a person",
+		`  writ approval list
+  writ approval show call_abc123
+  writ approval approve call_abc123
+  writ approval reject call_abc123 --reason 'use the staging copy'
+  writ approval watch                     all of it on a live screen`,
 		a.approvalList(), a.approvalShow(), a.approvalDecide(true), a.approvalDecide(false), a.approvalEdit(),
 		a.approvalGrant(), a.approvalGrants(), a.approvalRevoke(), a.approvalWatch())
 }
@@ -51,7 +56,7 @@ func (a *app) approvalList() *cobra.Command {
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "ID\tSTATE\tAGENT\tTOOL\tASKED\tEXPIRES\tARGUMENTS")
 			for _, r := range rs {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.State, r.Agent, r.Tool, ago(r.Requested), until(r.Expires), r.Preview)
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.State, r.Agent, r.Tool, ago(r.Requested), expires(r.State, r.Expires), r.Preview)
 			}
 			return w.Flush()
 		},
@@ -100,6 +105,15 @@ func until(at string) string {
 	return span(-time.Until(t)) + " ago"
 }
 
+// expires is until, of what can expire or has; what ended otherwise does not.
+func expires(state, at string) string {
+	switch state {
+	case "pending", "approved", "expired", "live":
+		return until(at)
+	}
+	return "-"
+}
+
 func (a *app) approvalShow() *cobra.Command {
 	return &cobra.Command{
 		ValidArgsFunction: a.offer(pendingIDs),
@@ -117,15 +131,28 @@ func (a *app) approvalShow() *cobra.Command {
 			if a.json {
 				return a.print(r)
 			}
-			return a.showRequest(cmd.Context(), r)
+			end, err := endOf(cmd.Context(), daemon, r)
+			if err != nil {
+				return err
+			}
+			return a.showRequest(cmd.Context(), r, end)
 		},
 	}
 }
 
+// endOf says when and why a request ended that nobody answered.
+func endOf(ctx context.Context, daemon *client.Client, r client.Approval) (string, error) {
+	if r.State != "void" || r.ReplacedBy != "" { // what it was edited into is shown anyway
+		return "", nil
+	}
+	i, err := daemon.Invocation(ctx, r.ID, 0)
+	return ago(i.Completed) + ": " + ending(i), err
+}
+
 func (a *app) approvalDecide(approve bool) *cobra.Command {
-	use, short := "reject ID", "Reject a request"
+	use, short, example := "reject ID", "Reject a request", "  writ approval reject call_abc123 --reason 'use the staging copy'"
 	if approve {
-		use, short = "approve ID", "Approve a request, once, as it is shown"
+		use, short, example = "approve ID", "Approve a request, once, as it is shown", "  writ approval approve call_abc123\n  writ approval approve call_abc123 --as alice"
 	}
 	var src passphraseSource
 	var reason, digest string
@@ -133,9 +160,12 @@ func (a *app) approvalDecide(approve bool) *cobra.Command {
 		Use: use, Short: short, Args: exactly(1, "the id of a request; 'writ approval list' shows them"),
 		Long: short + `. It takes the passphrase of a person with the role
 approver or admin, typed on the terminal.`,
-		Example: fmt.Sprintf("  writ approval %s call_abc123", use[:len(use)-3]),
+		Example: example,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			daemon, err := a.connect(cmd.Context())
+			if err := bounded("reason", reason, maxWords); err != nil {
+				return err
+			}
+			daemon, err := a.connectAs(cmd.Context(), &src)
 			if err != nil {
 				return err
 			}
@@ -146,7 +176,7 @@ approver or admin, typed on the terminal.`,
 	a.personFlags(c, &src)
 	c.Flags().StringVar(&digest, "digest", "", "decide only if the request has this digest (default: the one shown now)")
 	if !approve {
-		c.Flags().StringVar(&reason, "reason", "", "why; the agent is told, marked as a person's words")
+		c.Flags().StringVar(&reason, "reason", "", fmt.Sprintf("why, at most %d bytes; the agent is told, marked as a person's words", maxWords))
 	}
 	return c
 }
@@ -158,9 +188,9 @@ func (a *app) personFlags(c *cobra.Command, src *passphraseSource) {
 }
 
 // showRequest prints a request whole, page by page where the terminal is too small.
-func (a *app) showRequest(ctx context.Context, r client.Approval) error {
+func (a *app) showRequest(ctx context.Context, r client.Approval, end string) error {
 	var text strings.Builder
-	if err := writeRequest(&text, r); err != nil {
+	if err := writeRequest(&text, r, end); err != nil {
 		return err
 	}
 	return readThrough(ctx, text.String())
@@ -168,15 +198,12 @@ func (a *app) showRequest(ctx context.Context, r client.Approval) error {
 
 // decide shows the request and sends back the digest of what was shown.
 func (a *app) decide(ctx context.Context, daemon *client.Client, id string, req client.DecisionRequest, src *passphraseSource) error {
-	if err := src.who(ctx, daemon); err != nil {
-		return err
-	}
 	r, err := daemon.Approval(ctx, id)
 	if err != nil {
 		return err
 	}
 	if !a.json {
-		if err := a.showRequest(ctx, r); err != nil {
+		if err := a.showRequest(ctx, r, ""); err != nil {
 			return err
 		}
 	}

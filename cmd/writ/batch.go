@@ -17,7 +17,8 @@ import (
 
 func (a *app) batchCommand() *cobra.Command {
 	var req client.BatchRequest
-	var wait time.Duration
+	wait := lasting{most: 5 * time.Minute}
+	parallel := number{least: 1, most: 1000}
 	c := &cobra.Command{
 		Use:   "batch FILE|-",
 		Short: "Make several calls of one turn as an agent",
@@ -32,6 +33,7 @@ Exit code: 0 when every call ran, else that of the first that did not.`,
   writ batch calls.json --max-concurrency 4 --wait 60s`,
 		Args: exactly(1, "a file, or - for standard input"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			req.MaxConcurrency = parallel.n
 			var err error
 			if req.Calls, err = readCalls(args[0]); err != nil {
 				return err
@@ -40,7 +42,7 @@ Exit code: 0 when every call ran, else that of the first that did not.`,
 			if err != nil {
 				return err
 			}
-			reply, err := c.Batch(cmd.Context(), req, wait)
+			reply, err := c.Batch(cmd.Context(), req, wait.Duration)
 			if err != nil {
 				return brokenOff(cmd.Context(), err)
 			}
@@ -48,10 +50,10 @@ Exit code: 0 when every call ran, else that of the first that did not.`,
 		},
 	}
 	c.Flags().StringVar(&req.Order, "order", "in_order", "in_order or concurrent")
-	c.Flags().IntVar(&req.MaxConcurrency, "max-concurrency", 0, "how many run at once (default: as many as there are)")
+	c.Flags().Var(&parallel, "max-concurrency", "how many run at once (default: as many as there are)")
 	c.Flags().StringVar(&req.Session, "session", os.Getenv("WRIT_SESSION"), "the session (default $WRIT_SESSION, else the token's session of the day)")
 	c.Flags().StringVar(&req.Task, "task", os.Getenv("WRIT_TASK"), "the task (default $WRIT_TASK, else the session)")
-	c.Flags().DurationVar(&wait, "wait", 0, "how long to wait for a person, at most 5m")
+	c.Flags().Var(&wait, "wait", "how long to wait for a person, at most 5m")
 	a.flagValues(c, "order", func(context.Context, *client.Client) []string { return []string{"in_order", "concurrent"} })
 	return c
 }

@@ -35,7 +35,7 @@ and 'writ invocation resolve' settles it.`,
   writ call write_file --args - < call.json
   writ call write_file --key release-7 path=notes.txt content=done`,
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
+			if first(args) == "" {
 				return usagef("expected a tool's name; 'writ tool list' shows them")
 			}
 			return nil

@@ -12,7 +12,9 @@ import (
 )
 
 func (a *app) configCommand() *cobra.Command {
-	return noun("config", "The configuration", a.configCheck(), a.configShow(), a.configReload())
+	return noun("config", "The configuration",
+		"  writ config check\n  writ config show --effective\n  writ config reload",
+		a.configCheck(), a.configShow(), a.configReload())
 }
 
 func (a *app) configCheck() *cobra.Command {

@@ -16,7 +16,7 @@ import (
 func (a *app) agentDelegate() *cobra.Command {
 	req := client.DelegationRequest{}
 	var allowed []string
-	var lasts time.Duration
+	lasts := lasting{Duration: time.Hour, most: 24 * time.Hour}
 	c := &cobra.Command{
 		Use: "delegate NAME", Short: "Make a child of the agent of $WRIT_TOKEN, with a token of its own",
 		Long: `Make a child agent. It asks for a reach, and gets the part of it that its parent
@@ -29,7 +29,7 @@ is over.`,
 			if cmd.Flags().Changed("allowed") {
 				req.Request.Allowed = &allowed
 			}
-			req.Name, req.LastsSeconds = args[0], int(lasts/time.Second)
+			req.Name, req.LastsSeconds = args[0], int(lasts.Duration/time.Second)
 			c, err := a.agentClient(cmd.Context())
 			if err != nil {
 				return err
@@ -57,7 +57,7 @@ is over.`,
 	f.StringVar(&req.Request.Constraints.Terminal, "terminal", "", "none, restricted_commands or full")
 	f.StringVar(&req.Session, "session", os.Getenv("WRIT_SESSION"), "the session (default $WRIT_SESSION, else the token's session of the day)")
 	f.StringVar(&req.Task, "task", os.Getenv("WRIT_TASK"), "the task (default $WRIT_TASK, else the session)")
-	f.DurationVar(&lasts, "lasts", time.Hour, "how long, at most 24h")
+	f.Var(&lasts, "lasts", "how long, at most 24h")
 	return c
 }
 

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
+	"slices"
+	"strconv"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -25,12 +29,38 @@ in it and reports what held.`,
 			if err != nil {
 				return err
 			}
+			short, err := tooFewPeople(cmd.Context(), daemon)
+			if err != nil {
+				return err
+			}
+			d.Warnings = append(d.Warnings, short...)
 			if a.json {
 				return a.print(d)
 			}
 			return showDoctor(d)
 		},
 	}
+}
+
+// tooFewPeople names every quorum in force that is larger than the number of people
+// who may approve. The configuration alone cannot tell: people are kept in the store.
+func tooFewPeople(ctx context.Context, daemon *client.Client) ([]string, error) {
+	people, err := daemon.People().All(ctx)
+	if err != nil || len(people) == 0 { // which is said anyway
+		return nil, err
+	}
+	people = slices.DeleteFunc(people, func(p client.Person) bool { return p.Role != "approver" && p.Role != "admin" })
+	var out []string
+	for v, err := range daemon.Config().Each(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		quorum, err := strconv.Atoi(v.Value)
+		if strings.HasSuffix(v.Key, ".quorum") && err == nil && quorum > len(people) {
+			out = append(out, fmt.Sprintf("%s: %s is %d, and %d may approve, so nothing that takes it is ever approved; add somebody: writ person add NAME approver", v.From, v.Key, quorum, len(people)))
+		}
+	}
+	return out, nil
 }
 
 func showDoctor(d client.Doctor) error {

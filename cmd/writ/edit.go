@@ -26,7 +26,7 @@ passphrase of a person with the role approver or admin. The agent is told.`,
 		Example: "  writ approval edit call_abc123                                opens $EDITOR\n  writ approval edit call_abc123 --args '{\"path\":\"other.txt\"}'",
 		Args:    exactly(1, "the id of a request; 'writ approval list' shows them"),
 		RunE: func(cmd *cobra.Command, words []string) error {
-			daemon, err := a.connect(cmd.Context())
+			daemon, err := a.connectAs(cmd.Context(), &src)
 			if err != nil {
 				return err
 			}
@@ -40,9 +40,6 @@ passphrase of a person with the role approver or admin. The agent is told.`,
 }
 
 func (a *app) edit(ctx context.Context, daemon *client.Client, id, args string, src *passphraseSource) error {
-	if err := src.who(ctx, daemon); err != nil {
-		return err
-	}
 	r, err := daemon.Approval(ctx, id)
 	if err != nil {
 		return err
@@ -64,7 +61,7 @@ func (a *app) edit(ctx context.Context, daemon *client.Client, id, args string, 
 		return err
 	}
 	if !a.json {
-		if err := a.showRequest(ctx, preview); err != nil {
+		if err := a.showRequest(ctx, preview, ""); err != nil {
 			return err
 		}
 	}

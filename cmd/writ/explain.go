@@ -26,7 +26,7 @@ Exit code 3 when it would be denied, 4 when a person would be asked.`,
 		Example: `  writ explain delete_file --agent coder path=old.txt
   writ explain shell_command --agent coder --args '{"command":"make","writable":["/srv/out"]}'`,
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
+			if first(args) == "" {
 				return usagef("expected a tool's name; 'writ tool list' shows them")
 			}
 			return nil

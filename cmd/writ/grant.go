@@ -1,6 +1,9 @@
 package main
 
 import (
+	"cmp"
+	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -16,8 +19,7 @@ import (
 
 func (a *app) approvalGrant() *cobra.Command {
 	var src passphraseSource
-	var lasts time.Duration
-	var uses int
+	uses, lasts := grantBounds()
 	var match []string
 	c := &cobra.Command{
 		Use: "grant ID", Short: "Approve a request, and later calls like it",
@@ -31,38 +33,82 @@ the tool or of the configuration ends the grant, and so does a stop of the agent
   writ approval grant call_abc123 --match 'command=git log *'`,
 		Args: exactly(1, "the id of a request; 'writ approval list' shows them"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			patterns := map[string]string{}
-			for _, m := range match {
-				name, pattern, ok := strings.Cut(m, "=")
-				if !ok || name == "" {
-					return usagef("--match: %q is not ARGUMENT=PATTERN", m)
-				}
-				patterns[name] = pattern
-			}
-			if lasts < time.Second {
-				return usagef("--for: a grant lasts at least a second; write 30m or 1h")
-			}
-			daemon, err := a.connect(cmd.Context())
+			patterns, err := matchFlags(match)
 			if err != nil {
 				return err
 			}
-			if !a.json {
-				fmt.Printf("grants    %d later calls, for %s\n", uses, lasts)
-				for _, name := range slices.Sorted(maps.Keys(patterns)) {
-					fmt.Printf("          %s may match %s\n", oneLine(name), oneLine(patterns[name]))
-				}
+			daemon, err := a.connectAs(cmd.Context(), &src)
+			if err != nil {
+				return err
 			}
-			return a.decide(cmd.Context(), daemon, args[0], client.DecisionRequest{
-				Approve: true, Grant: &client.GrantTerms{Uses: uses, Seconds: int64(lasts / time.Second), Match: patterns},
-			}, &src)
+			return a.grant(cmd.Context(), daemon, args[0], client.GrantTerms{Uses: uses.n, Seconds: int64(lasts.Duration / time.Second), Match: patterns}, &src)
 		},
 	}
 	c.ValidArgsFunction = a.offer(pendingIDs)
 	a.personFlags(c, &src)
-	c.Flags().DurationVar(&lasts, "for", time.Hour, "how long it is good for, at most 168h")
-	c.Flags().IntVar(&uses, "uses", 20, "how many later calls, at most 1000")
+	c.Flags().Var(&lasts, "for", "how long it is good for, at most 7d")
+	c.Flags().Var(&uses, "uses", "how many later calls, at most 1000")
 	c.Flags().StringArrayVar(&match, "match", nil, "ARGUMENT=PATTERN: let this argument vary (repeatable)")
 	return c
+}
+
+// grantBounds are the terms of a grant where nobody says others, and what they can be.
+func grantBounds() (uses number, lasts lasting) {
+	return number{n: 20, least: 1, most: 1000}, lasting{Duration: time.Hour, most: 7 * 24 * time.Hour}
+}
+
+func matchFlags(match []string) (map[string]string, error) {
+	patterns := map[string]string{}
+	for _, m := range match {
+		name, pattern, ok := strings.Cut(m, "=")
+		if !ok || name == "" {
+			return nil, usagef("--match: %q is not ARGUMENT=PATTERN", m)
+		}
+		if _, twice := patterns[name]; twice {
+			return nil, usagef("--match: %s is given twice; one argument has one pattern", name)
+		}
+		patterns[name] = pattern
+	}
+	return patterns, nil
+}
+
+// grant shows what is granted and the request, and approves it as it was shown.
+func (a *app) grant(ctx context.Context, daemon *client.Client, id string, terms client.GrantTerms, src *passphraseSource) error {
+	r, err := daemon.Approval(ctx, id)
+	if err != nil {
+		return err
+	}
+	if r.Shown == nil {
+		return fmt.Errorf("request %s is %s; only one that waits can be granted", id, r.State)
+	}
+	if err := matchable(r.Shown.Args, terms.Match); err != nil {
+		return err
+	}
+	if !a.json {
+		fmt.Printf("grants    %d later calls, for %s\n", terms.Uses, shortly(time.Duration(terms.Seconds)*time.Second))
+		for _, name := range slices.Sorted(maps.Keys(terms.Match)) {
+			fmt.Printf("          %s may match %s\n", oneLine(name), oneLine(terms.Match[name]))
+		}
+		if err := a.showRequest(ctx, r, ""); err != nil {
+			return err
+		}
+	}
+	return a.answer(ctx, daemon, id, client.DecisionRequest{Digest: r.Digest, Approve: true, Grant: &terms}, src)
+}
+
+// matchable refuses patterns of what a call does not have; the daemon would, after a
+// passphrase was typed.
+func matchable(args json.RawMessage, match map[string]string) error {
+	var has map[string]any
+	if err := json.Unmarshal(args, &has); err != nil {
+		return err
+	}
+	for name := range match {
+		if _, text := has[name].(string); !text {
+			return fmt.Errorf("--match: %q is not an argument of this call with a text as its value; it has %s", name, cmp.Or(strings.Join(slices.Sorted(maps.Keys(has)), ", "), "none"))
+		}
+	}
+	return nil
 }
 
 func (a *app) approvalGrants() *cobra.Command {
@@ -91,7 +137,7 @@ func (a *app) approvalGrants() *cobra.Command {
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "ID\tSTATE\tAGENT\tTOOL\tUSED\tEXPIRES\tBY\tCOVERS")
 			for _, g := range gs {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d of %d\t%s\t%s\t%s\n", g.ID, g.State, oneLine(g.Agent), oneLine(g.Tool), g.Uses, g.Max, until(g.Expires), oneLine(g.By), covers(g))
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d of %d\t%s\t%s\t%s\n", g.ID, g.State, oneLine(g.Agent), oneLine(g.Tool), g.Uses, g.Max, expires(g.State, g.Expires), oneLine(g.By), covers(g))
 			}
 			return w.Flush()
 		},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -15,6 +16,10 @@ import (
 
 func (a *app) invocationCommand() *cobra.Command {
 	return noun("invocation", "See every call and what became of it; end one; settle one whose outcome is unknown",
+		`  writ invocation list --state running
+  writ invocation show call_abc123
+  writ invocation cancel call_abc123
+  writ invocation resolve call_abc123 --happened yes --note 'the ticket is there'`,
 		a.invocationList(), a.invocationShow(), a.invocationCancel(), a.invocationResolve())
 }
 
@@ -22,7 +27,7 @@ var invocationStates = []string{"pending", "running", "completed", "failed", "re
 
 func (a *app) invocationList() *cobra.Command {
 	var state string
-	var limit int
+	limit := number{n: 50, least: 1, most: 1000}
 	c := &cobra.Command{
 		Use: "list", Short: "List calls, the newest last", Args: exactly(0, "no arguments"),
 		Example: "  writ invocation list\n  writ invocation list --state unknown\n  writ invocation list --limit 500 --json",
@@ -30,28 +35,52 @@ func (a *app) invocationList() *cobra.Command {
 			if !slices.Contains(invocationStates, state) {
 				return usagef("there is no state %q; there are %s", state, strings.Join(invocationStates, ", "))
 			}
-			if limit < 1 || limit > 1000 {
-				return usagef("--limit is a number from 1 to 1000")
-			}
 			daemon, err := a.connect(cmd.Context())
 			if err != nil {
 				return err
 			}
-			page, err := daemon.Invocations(strings.TrimPrefix(state, "all")).Page(cmd.Context(), limit, "")
+			page, err := daemon.Invocations(strings.TrimPrefix(state, "all")).Page(cmd.Context(), limit.n, "")
 			if err != nil {
 				return err
 			}
 			slices.Reverse(page.Data)
+			if err := resolutions(cmd.Context(), daemon, page.Data, state); err != nil {
+				return err
+			}
 			if a.json {
 				return a.print(page.Data)
 			}
 			return listInvocations(page)
 		},
 	}
-	c.Flags().StringVar(&state, "state", "all", strings.Join(invocationStates, ", "))
-	c.Flags().IntVar(&limit, "limit", 50, "how many, the newest")
+	c.Flags().StringVar(&state, "state", "all", strings.Join(invocationStates, ", ")+"; unknown are those that nobody has resolved")
+	c.Flags().Var(&limit, "limit", "how many, the newest; at most 1000")
 	a.flagWords(c, "state", invocationStates)
 	return c
+}
+
+// endings are why a call ended before it ran, or in the middle, where its outcome is
+// not yet a word for that.
+var endings = map[string]string{
+	"granted":  "a grant covers it",
+	"reloaded": "the configuration changed",
+	"stopped":  "the agent was stopped",
+	"changed":  "what it would do changed",
+}
+
+// ending says in words how a call ended.
+func ending(i client.Invocation) string {
+	switch r := i.Resolution; {
+	case r != nil:
+		return fmt.Sprintf("resolved by %s: it happened: %s", oneLine(r.By), r.Happened)
+	case i.Status == "unknown":
+		return "not resolved"
+	case i.Status == "cancelled" && i.ReplacedBy != "":
+		return "edited into " + i.ReplacedBy
+	case i.Status == "cancelled":
+		return cmp.Or(endings[i.Outcome], i.Outcome)
+	}
+	return i.Outcome
 }
 
 func listInvocations(page client.Page[client.Invocation]) error {
@@ -62,7 +91,7 @@ func listInvocations(page client.Page[client.Invocation]) error {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "ID\tSTATUS\tAPPROVAL\tAGENT\tTOOL\tCLASS\tASKED\tOUTCOME")
 	for _, i := range page.Data {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", i.ID, i.Status, i.ApprovalStatus, oneLine(i.Agent), oneLine(i.Tool), i.Class, ago(i.Requested), i.Outcome)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", i.ID, i.Status, i.ApprovalStatus, oneLine(i.Agent), oneLine(i.Tool), i.Class, ago(i.Requested), ending(i))
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -74,7 +103,7 @@ func listInvocations(page client.Page[client.Invocation]) error {
 }
 
 func (a *app) invocationShow() *cobra.Command {
-	var wait time.Duration
+	wait := lasting{most: 5 * time.Minute}
 	c := &cobra.Command{
 		Use: "show ID", Short: "Show one call: its life, what was measured, what came of it", Args: exactly(1, "the id of a call; 'writ invocation list' shows them"),
 		Example: "  writ invocation show call_abc123\n  writ invocation show call_abc123 --wait 60s",
@@ -83,7 +112,7 @@ func (a *app) invocationShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			i, err := daemon.Invocation(cmd.Context(), args[0], wait)
+			i, err := daemon.Invocation(cmd.Context(), args[0], wait.Duration)
 			if err != nil {
 				return err
 			}
@@ -91,7 +120,7 @@ func (a *app) invocationShow() *cobra.Command {
 		},
 	}
 	c.ValidArgsFunction = a.offer(openInvocations)
-	c.Flags().DurationVar(&wait, "wait", 0, "wait so long for it to end, at most 5m")
+	c.Flags().Var(&wait, "wait", "wait so long for it to end, at most 5m")
 	return c
 }
 
@@ -103,8 +132,8 @@ func (a *app) showInvocation(i client.Invocation) error {
 	line := func(name, format string, args ...any) { fmt.Fprintf(w, "%s\t%s\n", name, fmt.Sprintf(format, args...)) }
 	line("invocation", "%s", i.ID)
 	status := i.Status
-	if i.Outcome != "" && i.Outcome != i.Status {
-		status += " (" + i.Outcome + ")"
+	if end := ending(i); end != "" && end != i.Status {
+		status += " (" + end + ")"
 	}
 	line("status", "%s, approval %s", status, i.ApprovalStatus)
 	line("agent", "%s", oneLine(i.Agent))
@@ -157,12 +186,13 @@ func (a *app) showInvocation(i client.Invocation) error {
 		}
 	}
 	switch {
+	case i.Resolution != nil:
+	case i.Status == "unknown":
+		fmt.Printf("\nthe daemon was cut off while it ran; look at what it was to change, then:\n  %s invocation resolve %s --happened yes|no|partly --note TEXT\n", self(), i.ID)
 	case i.Error != nil:
 		fmt.Printf("\n%s\n", visible(i.Error.Detail))
 	case i.Result != nil:
 		fmt.Printf("\n%s\n", visible(i.Result.Content))
-	case i.Status == "unknown" && i.Resolution == nil:
-		fmt.Println("\nthe daemon was cut off while it ran; look at what it was to change, then: writ invocation resolve " + i.ID + " --happened yes|no|partly --note HOW")
 	}
 	return nil
 }
@@ -190,47 +220,3 @@ func (a *app) invocationCancel() *cobra.Command {
 	c.ValidArgsFunction = a.offer(openInvocations)
 	return c
 }
-
-func (a *app) invocationResolve() *cobra.Command {
-	var src passphraseSource
-	var happened, note string
-	c := &cobra.Command{
-		Use: "resolve ID", Short: "Say what you found out about a call whose outcome is unknown", Args: exactly(1, "the id of a call; 'writ invocation list --state unknown' shows them"),
-		Long: `Say what you found out about a call whose outcome is unknown: the daemon was cut
-off while it ran. Its status stays unknown for ever, because that is what was known;
-your word is kept beside it. Nothing is run. It takes your passphrase.`,
-		Example: "  writ invocation resolve call_abc123 --happened yes --note 'the ticket is there'",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if !slices.Contains(happenings, happened) {
-				return usagef("--happened is one of %s", strings.Join(happenings, ", "))
-			}
-			daemon, err := a.connect(cmd.Context())
-			if err != nil {
-				return err
-			}
-			if note == "" {
-				return usagef("--note: say how you know; it is kept, and cannot be added later")
-			}
-			if err := src.who(cmd.Context(), daemon); err != nil {
-				return err
-			}
-			by, err := src.credentials(cmd.Context())
-			if err != nil {
-				return err
-			}
-			i, err := daemon.ResolveInvocation(cmd.Context(), args[0], client.ResolutionRequest{Happened: happened, Note: note, By: by})
-			if err != nil {
-				return err
-			}
-			return a.showInvocation(i)
-		},
-	}
-	c.ValidArgsFunction = a.offer(unknownInvocations)
-	a.personFlags(c, &src)
-	c.Flags().StringVar(&happened, "happened", "", "yes, no or partly")
-	c.Flags().StringVar(&note, "note", "", "how you know")
-	a.flagWords(c, "happened", happenings)
-	return c
-}
-
-var happenings = []string{"yes", "no", "partly"}

@@ -17,11 +17,13 @@ import (
 )
 
 func (a *app) ledgerCommand() *cobra.Command {
-	return noun("ledger", "The record of everything", a.ledgerTail(), a.ledgerShow(), a.ledgerVerify(), a.ledgerExport())
+	return noun("ledger", "The record of everything",
+		"  writ ledger tail -f\n  writ ledger show call_abc123\n  writ ledger verify",
+		a.ledgerTail(), a.ledgerShow(), a.ledgerVerify(), a.ledgerExport())
 }
 
 func (a *app) ledgerTail() *cobra.Command {
-	var n int
+	n := number{n: 20, least: 1, most: 1000}
 	var follow bool
 	c := &cobra.Command{
 		Use: "tail", Short: "Show the last entries", Args: exactly(0, "no arguments"), Example: "  writ ledger tail -n 50\n  writ ledger tail -f",
@@ -30,7 +32,7 @@ func (a *app) ledgerTail() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			entries, err := daemon.LedgerTail(cmd.Context(), n)
+			entries, err := daemon.LedgerTail(cmd.Context(), n.n)
 			if err != nil {
 				return err
 			}
@@ -41,7 +43,7 @@ func (a *app) ledgerTail() *cobra.Command {
 			return a.followLedger(cmd.Context(), daemon, last)
 		},
 	}
-	c.Flags().IntVarP(&n, "lines", "n", 20, "how many, at most 1000")
+	c.Flags().VarP(&n, "lines", "n", "how many, at most 1000")
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on as entries are added")
 	return c
 }

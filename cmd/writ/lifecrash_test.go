@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -297,10 +298,25 @@ func TestE2E3KilledWhileAWriteRuns(t *testing.T) {
 		if out := l.must("", "invocation", "list", "--state", "unknown"); !strings.Contains(out, row) {
 			t.Errorf("%s is not listed:\n%s", order, out)
 		}
+		if out := l.must("", "invocation", "show", row); !strings.Contains(out, "unknown (not resolved), ") ||
+			!strings.HasSuffix(out, "\nthe daemon was cut off while it ran; look at what it was to change, then:\n  "+program+" invocation resolve "+row+" --happened yes|no|partly --note TEXT\n") {
+			t.Errorf("%s: what to do is not said:\n%s", order, out)
+		}
 		before := l.row(row)
 		l.must(pass+"\n", "invocation", "resolve", row, "--happened", "partly", "--note", "looked", "--passphrase-stdin")
-		if o := l.run(pass+"\n", "invocation", "resolve", row, "--happened", "no", "--note", "again", "--passphrase-stdin"); o.code != 1 || !strings.Contains(o.err, "was resolved already") {
+		again := regexp.MustCompile(`^writ: ` + row + ` was resolved already, by alice \d+s ago: it happened: partly; that stays\n$`)
+		if o := l.run("", "invocation", "resolve", row, "--happened", "no", "--note", "again", "--passphrase-stdin"); o.code != 1 || !again.MatchString(o.err) {
 			t.Errorf("resolved twice: %+v", o)
+		}
+		if out := l.must("", "invocation", "show", row); !strings.Contains(out, "unknown (resolved by alice: it happened: partly), ") || strings.Contains(out, "invocation resolve") {
+			t.Errorf("%s: shown after it was resolved:\n%s", order, out)
+		}
+		listed := regexp.MustCompile(`(?m)^` + row + ` +unknown .* resolved by alice: it happened: partly$`)
+		if out := l.must("", "invocation", "list"); !listed.MatchString(out) {
+			t.Errorf("%s: listed after it was resolved:\n%s", order, out)
+		}
+		if out := l.must("", "invocation", "list", "--state", "unknown"); strings.Contains(out, row) {
+			t.Errorf("%s is still to be settled:\n%s", order, out)
 		}
 		l.letGo(order) // if it were run again it would end
 		l.crash()
@@ -308,7 +324,8 @@ func TestE2E3KilledWhileAWriteRuns(t *testing.T) {
 		if r := after.Resolution; r == nil || r.Happened != "partly" || r.By != "alice" || r.Note != "looked" {
 			t.Errorf("%s: resolution %+v", order, r)
 		}
-		if after.Resolution = nil; string(encode(after)) != string(encode(before)) {
+		before.Args, after.Args, after.Resolution = nil, nil, nil // arguments are kept until somebody has found out
+		if string(encode(after)) != string(encode(before)) {
 			t.Errorf("the row changed:\n%s\n%s", encode(before), encode(after))
 		}
 		if n, e := l.effects(order), l.endings(row); n != want || l.lines("began", order) != 1 || !slices.Equal(e, []string{"call.unknown"}) {

@@ -188,7 +188,7 @@ runner: {script: {language: bash, code: "until test -e go; do sleep 0.1; done; e
 	waitFor(t, running(2))
 	kill()
 	o := change.ends()
-	if want := regexp.MustCompile(`^the daemon went away; coming back to it\nwrit: the daemon was cut off while the call ran, so what came of it is not known; it is not run again by itself\. A person looks at what it was to change, then: writ invocation resolve call_\w+\n$`); o.code != 1 || o.out != "" || !want.MatchString(o.err) {
+	if want := regexp.MustCompile(`^the daemon went away; coming back to it\nwrit: the daemon was cut off while the call ran, so what came of it is not known; it is not run again by itself\. A person looks at what it was to change, then: writ invocation resolve call_\w+ --happened yes\|no\|partly --note TEXT\n$`); o.code != 1 || o.out != "" || !want.MatchString(o.err) {
 		t.Errorf("a change: %+v", o)
 	}
 	waitFor(t, running(1)) // it is run again by itself

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -127,10 +128,11 @@ Exit codes: 0 ok, 1 error, 2 usage, 3 denied, 4 needs approval.`,
 	return root
 }
 
-// exactly is cobra.ExactArgs with an error that counts as usage.
+// exactly is cobra.ExactArgs with an error that counts as usage. An empty argument is
+// none: it comes from a variable that is not set.
 func exactly(n int, what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
-		if len(args) != n {
+		if len(args) != n || slices.Contains(args, "") {
 			return usagef("expected %s", what)
 		}
 		return nil
@@ -138,8 +140,8 @@ func exactly(n int, what string) cobra.PositionalArgs {
 }
 
 // noun is a command that only groups verbs.
-func noun(use, short string, verbs ...*cobra.Command) *cobra.Command {
-	c := &cobra.Command{Use: use, Short: short, Args: func(cmd *cobra.Command, args []string) error {
+func noun(use, short, example string, verbs ...*cobra.Command) *cobra.Command {
+	c := &cobra.Command{Use: use, Short: short, Example: example, Args: func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {
 			return usagef("unknown verb %q%s", args[0], spell.Hint(args[0], names(cmd)))
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,8 +22,17 @@ import (
 )
 
 func (a *app) personCommand() *cobra.Command {
-	return noun("person", "People: who can decide, their roles and passphrases",
+	c := noun("person", "People: who can decide, their roles and passphrases",
+		"  writ person list\n  writ person add bob approver --as alice    bob chooses his passphrase\n  writ person role bob viewer --as alice     bob decides nothing any more",
 		a.personAdd(), a.personList(), a.personRole(), a.personPassphrase(), a.personRecover())
+	verb := c.Args
+	c.Args = func(cmd *cobra.Command, args []string) error {
+		if slices.Contains([]string{"remove", "rm", "delete"}, first(args)) {
+			return usagef("people are never removed; as a viewer one decides nothing: writ person role %s viewer", cmp.Or(strings.Join(args[1:], " "), "NAME"))
+		}
+		return verb(cmd, args)
+	}
+	return c
 }
 
 const rolesHelp = `Roles: a viewer decides nothing, an approver answers requests, an operator makes
@@ -46,7 +56,7 @@ own at the prompt. People are never removed: one who has gone is made a viewer.
 			if !config.ValidName(name) {
 				return usagef("a person's name has letters, digits, _ . and -, at most 64")
 			}
-			daemon, err := a.connect(ctx)
+			daemon, err := a.connectAs(ctx, &src)
 			if err != nil {
 				return err
 			}
@@ -71,7 +81,7 @@ own at the prompt. People are never removed: one who has gone is made a viewer.
 }
 
 func nameAndRole(_ *cobra.Command, args []string) error {
-	if len(args) != 2 {
+	if len(args) != 2 || args[0] == "" {
 		return usagef("expected a person's name and a role: %s", strings.Join(person.Roles, ", "))
 	}
 	if !slices.Contains(person.Roles, args[1]) {
@@ -124,7 +134,7 @@ decision on. The last admin stays one.
 		Example: "  writ person role bob operator\n  writ person role bob viewer --as alice     bob decides nothing any more",
 		Args:    nameAndRole,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			daemon, err := a.connect(cmd.Context())
+			daemon, err := a.connectAs(cmd.Context(), &src)
 			if err != nil {
 				return err
 			}
@@ -151,12 +161,7 @@ func (a *app) personPassphrase() *cobra.Command {
 of NAME, who then chooses a new one at the prompt. Lost, and no other admin there:
 writ person recover.`,
 		Example: "  writ person passphrase                   yours, when you are the only person\n  writ person passphrase bob               bob's own, with his old one\n  writ person passphrase bob --as alice    alice, an admin, resets bob's",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return usagef("expected at most one name")
-			}
-			return nil
-		},
+		Args:    atMostOne("at most one name; 'writ person list' shows them"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			daemon, err := a.connect(cmd.Context())
 			if err != nil {
@@ -173,28 +178,25 @@ writ person recover.`,
 }
 
 func (a *app) changePassphrase(ctx context.Context, daemon *client.Client, whose string, src *passphraseSource) error {
-	if whose == "" && src.name == "" {
-		people, err := daemon.People().All(ctx)
-		if err != nil {
-			return err
-		}
+	people, err := daemon.People().All(ctx)
+	if err != nil {
+		return err
+	}
+	if whose = cmp.Or(whose, src.name); whose == "" {
 		if len(people) != 1 {
 			return usagef("there are %d people; name one: writ person passphrase NAME", len(people))
 		}
 		whose = people[0].Name
 	}
-	if whose == "" {
-		whose = src.name
+	if !slices.ContainsFunc(people, func(p client.Person) bool { return p.Name == whose }) {
+		return fmt.Errorf("there is no person %q; 'writ person list' shows who there is", whose)
 	}
-	if src.name == "" {
-		src.name = whose
-	}
+	src.name = cmp.Or(src.name, whose)
 	var by client.Credentials
 	var pass string
-	var err error
 	if src.name == whose {
 		by.Name = whose
-		if by.Passphrase, err = src.read(ctx, "Old passphrase: "); err != nil {
+		if by.Passphrase, err = src.read(ctx, fmt.Sprintf("Old passphrase of %s: ", oneLine(whose))); err != nil {
 			return err
 		}
 		pass, err = src.chosen(ctx)

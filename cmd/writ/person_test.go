@@ -355,7 +355,7 @@ stderr 'there are 2 people; name one: writ person passphrase NAME'
 
 ttyin -stdin own
 exec writ person passphrase bob
-ttyout 'Old passphrase: '
+ttyout 'Old passphrase of bob: '
 stdout '^changed the passphrase of bob$'
 
 exec writ __complete person role ''

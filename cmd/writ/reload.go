@@ -31,6 +31,11 @@ new start: writ serve --stop.`,
 			if err != nil {
 				return err
 			}
+			short, err := tooFewPeople(cmd.Context(), c)
+			if err != nil {
+				return err
+			}
+			r.Warnings = append(r.Warnings, short...)
 			if a.json {
 				return a.print(r)
 			}

@@ -11,9 +11,19 @@ import (
 
 // writeRequest writes everything that the digest binds. Nothing is cut, and nothing
 // in it can hide, reorder itself or pass for a line of ours: arguments stand behind a
-// margin.
-func writeRequest(out io.Writer, r client.Approval) error {
-	fmt.Fprintf(out, "request   %s (%s)\nagent     %s\ntool      %s\nasked     %s, expires %s\n", r.ID, r.State, oneLine(r.Agent), oneLine(r.Tool), ago(r.Requested), until(r.Expires))
+// margin. end is when and why it ended, where nobody answered it.
+func writeRequest(out io.Writer, r client.Approval, end string) error {
+	fmt.Fprintf(out, "request   %s (%s)\nagent     %s\ntool      %s\nasked     %s", r.ID, r.State, oneLine(r.Agent), oneLine(r.Tool), ago(r.Requested))
+	switch at := expires(r.State, r.Expires); {
+	case r.State == "expired":
+		fmt.Fprintf(out, ", expired %s", at)
+	case at != "-":
+		fmt.Fprintf(out, ", expires %s", at)
+	}
+	fmt.Fprintln(out)
+	if end != "" {
+		fmt.Fprintf(out, "ended     %s\n", end)
+	}
 	danger := ""
 	if r.Dangerous {
 		danger = ", dangerous"

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -37,7 +38,9 @@ func (a *app) eitherClient(ctx context.Context) (*client.Client, error) {
 }
 
 func (a *app) sessionCommand() *cobra.Command {
-	return noun("session", "Sessions: stretches of an agent's work", a.sessionStart(), a.sessionList(), a.sessionEnd())
+	return noun("session", "Sessions: stretches of an agent's work",
+		"  writ session start nightly\n  writ session list\n  writ session end ses_abc123",
+		a.sessionStart(), a.sessionList(), a.sessionEnd())
 }
 
 func (a *app) sessionStart() *cobra.Command {
@@ -141,7 +144,7 @@ func first(args []string) string {
 
 func atMostOne(what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
-		if len(args) > 1 {
+		if len(args) > 1 || slices.Contains(args, "") {
 			return usagef("expected %s", what)
 		}
 		return nil

@@ -103,9 +103,9 @@ func TestShellIsRefused(t *testing.T) {
 	for _, attack := range []struct{ name, script, says string }{
 		{"complete what waits", on(waits, `status = 'completed', completed_at = `+stamped+`, outcome = 'ok', sealed = NULL`), stepRefused},
 		{"approve without an answer", on(waits, approve), stepRefused},
-		{"approve with an answer of nobody", `INSERT INTO tool_approvals SELECT id, 'mallory', 'approve', digest, 'x', ` + stamped + ` FROM tool_invocations WHERE id = '` + waits + `';`, "this answer does not count"},
+		{"approve with an answer of nobody", `INSERT INTO tool_approvals SELECT id, 'mallory', 'approve', digest, 'x', ` + stamped + `, x'00' FROM tool_invocations WHERE id = '` + waits + `';`, "this answer does not count"},
 		{"approve with people of one's own (O3)", `CREATE TEMP TABLE people AS SELECT 'mallory' AS name, 'admin' AS role;
-INSERT INTO main.tool_approvals SELECT id, 'mallory', 'approve', digest, 'x', ` + stamped + ` FROM main.tool_invocations WHERE id = '` + waits + `';`, "this answer does not count"},
+INSERT INTO main.tool_approvals SELECT id, 'mallory', 'approve', digest, 'x', ` + stamped + `, x'00' FROM main.tool_invocations WHERE id = '` + waits + `';`, "this answer does not count"},
 		{"run a write unasked", runAs(asPublish + `, egress_class = 'write'`), beginRefused},
 		{"run a write as if it were none", runAs(asPublish), beginRefused},
 		{"run a write by a registry of one's own (O3)", `CREATE TEMP TABLE tools_registry AS SELECT * FROM main.tools_registry; UPDATE temp.tools_registry SET egress_class = 'none', requires_approval = 0;` + runAs(asPublish), beginRefused},
@@ -133,7 +133,7 @@ INSERT INTO main.tool_approvals SELECT id, 'mallory', 'approve', digest, 'x', ` 
 		"escalate":           on(waits, `escalations = escalations + 1`),
 		"cancel":             on(waits, `status = 'cancelled', completed_at = `+stamped+`, sealed = NULL`),
 		"run what is free":   runAs(""),
-		"answer as a person": `INSERT INTO tool_approvals SELECT id, 'alice', 'approve', digest, 'x', ` + stamped + ` FROM tool_invocations WHERE id = '` + waits + `';`,
+		"answer as a person": `INSERT INTO tool_approvals SELECT id, 'alice', 'approve', digest, 'x', ` + stamped + `, x'00' FROM tool_invocations WHERE id = '` + waits + `';`,
 	} {
 		if o := w.sqlite(db, `BEGIN;`+script+`SELECT changes(); ROLLBACK;`); o.code != 0 || o.out != "1\n" {
 			t.Errorf("control: %s: %+v", name, o)
@@ -196,7 +196,7 @@ func TestShellDropsGuards(t *testing.T) {
 	}
 	for name, text := range map[string]string{
 		"zz_flip":  `CREATE TRIGGER zz_flip AFTER UPDATE ON tools_registry BEGIN UPDATE tools_registry SET requires_approval = 0 WHERE key = NEW.key; END`,
-		"zz_agree": `CREATE TRIGGER zz_agree AFTER INSERT ON tool_invocations WHEN NEW.status = 'pending' BEGIN INSERT INTO tool_approvals VALUES (NEW.id, 'alice', 'approve', NEW.digest, 'x', NEW.requested_at); END`,
+		"zz_agree": `CREATE TRIGGER zz_agree AFTER INSERT ON tool_invocations WHEN NEW.status = 'pending' BEGIN INSERT INTO tool_approvals VALUES (NEW.id, 'alice', 'approve', NEW.digest, 'x', NEW.requested_at, x'00'); END`,
 	} {
 		w.ask(text)
 		starts("with "+name, `the trigger "`+name+`" of the database was not made by writ`)

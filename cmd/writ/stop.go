@@ -1,6 +1,9 @@
 package main
 
 import (
+	"fmt"
+	"slices"
+
 	"github.com/spf13/cobra"
 
 	"github.com/writ-run/writ/client"
@@ -16,12 +19,12 @@ func (a *app) stopCommand() *cobra.Command {
 		Long: `Stop an agent: its new calls are refused, approvals it has not used are void, and
 what it runs is killed. A stop survives restarts; only a person lifts it, with
 --lift and a passphrase. To end the daemon itself: writ serve --stop.`,
-		Example: "  writ stop coder --reason 'deleted the wrong file'\n  writ stop --all\n  writ stop --lift coder",
+		Example: "  writ stop coder --reason 'deleted the wrong file'\n  writ stop --all\n  writ stop --lift coder --as alice",
 		Args: func(_ *cobra.Command, args []string) error {
-			if all == (len(args) == 1) || len(args) > 1 {
+			if all == (len(args) == 1) || len(args) > 1 || slices.Contains(args, "") {
 				return usagef("name one agent, or --all")
 			}
-			return nil
+			return bounded("reason", reason, maxWords)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			agent := "*"
@@ -39,6 +42,9 @@ what it runs is killed. A stop survives restarts; only a person lifts it, with
 				}
 				return a.said("stopped", stoppedName(agent))
 			}
+			if err := src.who(cmd.Context(), daemon); err != nil {
+				return err
+			}
 			by, err := src.credentials(cmd.Context())
 			if err != nil {
 				return err
@@ -52,7 +58,7 @@ what it runs is killed. A stop survives restarts; only a person lifts it, with
 	c.ValidArgsFunction = a.offer(agentNames)
 	c.Flags().BoolVar(&all, "all", false, "every agent")
 	c.Flags().BoolVar(&lift, "lift", false, "lift the stop instead; takes a passphrase")
-	c.Flags().StringVar(&reason, "reason", "", "why; recorded")
+	c.Flags().StringVar(&reason, "reason", "", fmt.Sprintf("why, at most %d bytes; recorded", maxWords))
 	a.personFlags(c, &src)
 	return c
 }

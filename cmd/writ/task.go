@@ -14,7 +14,9 @@ import (
 )
 
 func (a *app) taskCommand() *cobra.Command {
-	return noun("task", "Tasks: pieces of work inside a session", a.taskStart(), a.taskList(), a.taskEnd(), a.taskRate())
+	return noun("task", "Tasks: pieces of work inside a session",
+		"  writ task start fix-tests\n  writ task list\n  writ task end fix-tests",
+		a.taskStart(), a.taskList(), a.taskEnd(), a.taskRate())
 }
 
 func (a *app) taskStart() *cobra.Command {
@@ -108,7 +110,7 @@ func (a *app) taskRate() *cobra.Command {
 			if err != nil || rating < 0 || rating > 10 {
 				return usagef("%q is not a rating; give a whole number from 0 to 10", args[1])
 			}
-			c, err := a.connect(cmd.Context())
+			c, err := a.connectAs(cmd.Context(), &src)
 			if err != nil {
 				return err
 			}

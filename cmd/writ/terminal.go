@@ -72,14 +72,25 @@ type passphraseSource struct {
 // who refuses early, before anything is shown or typed, where it cannot be told who
 // acts.
 func (p *passphraseSource) who(ctx context.Context, daemon *client.Client) error {
-	if p.name != "" {
-		return nil
-	}
 	people, err := daemon.People().All(ctx)
-	if err != nil || len(people) < 2 {
+	switch {
+	case err != nil:
 		return err
+	case len(people) == 0:
+		return fmt.Errorf("nobody can decide yet; '%s init' makes the first person", self())
+	case len(people) > 1 && p.name == "":
+		return errors.New("there are several people; say who you are, with --as NAME")
 	}
-	return errors.New("there are several people; say who you are, with --as NAME")
+	return nil
+}
+
+// connectAs is connect, for what a person decides.
+func (a *app) connectAs(ctx context.Context, src *passphraseSource) (*client.Client, error) {
+	daemon, err := a.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return daemon, src.who(ctx, daemon)
 }
 
 func (p *passphraseSource) credentials(ctx context.Context) (client.Credentials, error) {

@@ -14,7 +14,9 @@ import (
 )
 
 func (a *app) toolCommand() *cobra.Command {
-	return noun("tool", "The tools there are", a.toolList(), a.toolShow(), a.toolDiff(), a.toolAccept(), a.toolWaive(), a.toolWaivers())
+	return noun("tool", "The tools there are",
+		"  writ tool list\n  writ tool show shell_command\n  writ tool diff run_tests && writ tool accept run_tests --as alice",
+		a.toolList(), a.toolShow(), a.toolDiff(), a.toolAccept(), a.toolWaive(), a.toolWaivers())
 }
 
 // viewClient sees all tools, or with $WRIT_TOKEN those the agent may use.

@@ -180,7 +180,7 @@ func TestChangedConfigurationIsSaid(t *testing.T) {
 
 // What no sandbox can hold is in the explanation, beside every other reason.
 func TestExplain(t *testing.T) {
-	w := newWorld(t, standard, "").init()
+	w := newWorld(t, standard, "sandboxing: {default_backend: subprocess}\n").init()
 	o := w.run("", "explain", "code_runner", "--agent", "coder", "language=python", "code=1")
 	if o.code != 3 || !strings.Contains(o.out, "sandbox_unavailable") || !strings.Contains(o.out, "role developer names it") {
 		t.Errorf("%+v", o)

@@ -3,11 +3,14 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/writ-run/writ/client"
+	"github.com/writ-run/writ/spell"
 )
 
 func (a *app) toolWaive() *cobra.Command {
@@ -32,7 +35,7 @@ do paths and hosts that a call asks for.
   writ tool waive publish_docs --end`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name := args[0]
-			if err := waiveUsage(cmd, end); err != nil {
+			if err := waiveUsage(cmd, req, end); err != nil {
 				return err
 			}
 			daemon, err := a.connect(cmd.Context())
@@ -44,6 +47,9 @@ do paths and hosts that a call asks for.
 					return err
 				}
 				return a.said("ended the waiver of", name)
+			}
+			if err := src.who(cmd.Context(), daemon); err != nil {
+				return err
 			}
 			t, err := daemon.Tool(cmd.Context(), name)
 			if err != nil {
@@ -67,17 +73,20 @@ do paths and hosts that a call asks for.
 	a.personFlags(c, &src)
 	c.Flags().StringVar(&req.Class, "class", "", "the class it counts as: none, read_only or write (default: as it is)")
 	c.Flags().BoolVar(&req.NotDangerous, "not-dangerous", false, "it counts as not dangerous")
-	c.Flags().StringVar(&req.Reason, "reason", "", "why, for the record")
+	c.Flags().StringVar(&req.Reason, "reason", "", fmt.Sprintf("why, for the record: a line of at most %d bytes", maxWaiverReason))
 	c.Flags().StringVar(&req.Digest, "digest", "", "waive only if the definition has this digest (default: the one shown now)")
 	c.Flags().BoolVar(&end, "end", false, "end the waiver")
-	classes := cobra.FixedCompletions([]string{"none", "read_only", "write"}, cobra.ShellCompDirectiveNoFileComp)
-	if err := c.RegisterFlagCompletionFunc("class", classes); err != nil {
-		panic(err) // the flag is there
-	}
+	a.flagWords(c, "class", waivable)
 	return c
 }
 
-func waiveUsage(cmd *cobra.Command, end bool) error {
+// waivable are the classes that a tool can count as.
+var waivable = []string{"none", "read_only", "write"}
+
+// maxWaiverReason is how many bytes the reason of a waiver can have.
+const maxWaiverReason = 500
+
+func waiveUsage(cmd *cobra.Command, req client.WaiveRequest, end bool) error {
 	given := func(names ...string) bool {
 		for _, n := range names {
 			if cmd.Flags().Changed(n) {
@@ -93,10 +102,12 @@ func waiveUsage(cmd *cobra.Command, end bool) error {
 		return nil
 	case !given("class", "not-dangerous"):
 		return usagef("say what it counts as: --class none|read_only|write, --not-dangerous, or both; --end ends a waiver")
-	case !given("reason"):
+	case given("class") && !slices.Contains(waivable, req.Class):
+		return usagef("there is no class %q%s; there are %s", req.Class, spell.Hint(req.Class, waivable), strings.Join(waivable, ", "))
+	case strings.TrimSpace(req.Reason) == "":
 		return usagef("say why, for the record: --reason TEXT")
 	}
-	return nil
+	return bounded("reason", req.Reason, maxWaiverReason)
 }
 
 // showWaived prints what a person is about to waive.
@@ -166,6 +177,10 @@ func (a *app) toolWaivers() *cobra.Command {
 			}
 			if a.json {
 				return a.print(all)
+			}
+			if len(all) == 0 {
+				fmt.Println("nothing is waived")
+				return nil
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "TOOL\tCOUNTS AS\tDEFINITION\tBY\tWHEN\tENDED\tWHY")

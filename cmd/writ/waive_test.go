@@ -82,6 +82,9 @@ func TestWaiveATool(t *testing.T) {
 	w.accept("publish", "look")
 	w.runs("class none", "look", "seen")
 	w.waitsFor("class write", "publish")
+	if out := w.must("", "tool", "waivers"); out != "nothing is waived\n" {
+		t.Errorf("no waivers: %s", out)
+	}
 
 	const usage = "\nRun 'writ tool waive --help' for how it is used."
 	says(t, "nothing to waive to", w.run("", "tool", "waive", "publish", "--reason", "x"), 2,

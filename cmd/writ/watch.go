@@ -30,6 +30,9 @@ Exit code 0 when you end it, 1 when it cannot go on.`,
 			if a.json || !isTerminal(os.Stdin) || !isTerminal(os.Stdout) {
 				return watchLines(cmd.Context(), daemon, os.Stdout)
 			}
+			if err := src.who(cmd.Context(), daemon); err != nil {
+				return err
+			}
 			w := newWatch(a, daemon, &src, &screen{in: os.Stdin, out: os.Stdout, color: os.Getenv("NO_COLOR") == ""})
 			w.quiet = quiet
 			return w.run(cmd.Context())

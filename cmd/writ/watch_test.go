@@ -262,7 +262,7 @@ func TestWatchAnswers(t *testing.T) {
 	from = len(tm.raw())
 	tm.types("g")
 	tm.answers(from, "How many later calls [20]: ", "3")
-	tm.answers(from, "For how long [1h0m0s]: ", "")
+	tm.answers(from, "For how long [1h]: ", "")
 	tm.answers(from, "Passphrase: ", pass)
 	tm.sees(fourth + " approved by alice")
 	tm.waits("runs nothing", gone(filepath.Join(w.ws, "fourth")))

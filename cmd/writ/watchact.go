@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
@@ -220,6 +219,9 @@ func (w *watch) aside(ctx context.Context, do func() error) {
 // decide asks for what a decision takes, the passphrase last, and sends it with the
 // digest that was read.
 func (w *watch) decide(ctx context.Context, r client.Approval, k key) error {
+	if err := w.src.who(ctx, w.daemon); err != nil {
+		return err // somebody was added since it began
+	}
 	req := client.DecisionRequest{Digest: r.Digest, Approve: k != 'r'}
 	what := map[key]string{'a': "approve", 'r': "reject", 'e': "edit", 'g': "grant"}[k]
 	fmt.Fprintf(w.screen.out, "%s %s: %s of %s\n", what, r.ID, oneLine(r.Tool), oneLine(r.Agent))
@@ -229,6 +231,7 @@ func (w *watch) decide(ctx context.Context, r client.Approval, k key) error {
 		return w.app.edit(ctx, w.daemon, r.ID, "", w.src)
 	case 'r':
 		req.Reason, err = w.ask(ctx, "Reason, which the agent is told (empty: none): ")
+		err = errors.Join(err, bounded("reason", req.Reason, maxWords))
 	case 'g':
 		req.Grant, err = w.terms(ctx)
 	}
@@ -240,32 +243,26 @@ func (w *watch) decide(ctx context.Context, r client.Approval, k key) error {
 
 // terms asks for the bounds of a grant, with the defaults of 'approval grant'.
 func (w *watch) terms(ctx context.Context) (*client.GrantTerms, error) {
-	flags := w.app.approvalGrant().Flags()
-	value := func(prompt, flag string) (string, error) {
-		def := flags.Lookup(flag).DefValue
-		said, err := w.ask(ctx, fmt.Sprintf("%s [%s]: ", prompt, def))
-		if said == "" {
-			said = def
+	uses, lasts := grantBounds()
+	for _, q := range []struct {
+		prompt string
+		value  interface {
+			Set(string) error
+			String() string
 		}
-		return said, err
+	}{{"How many later calls", &uses}, {"For how long", &lasts}} {
+		said, err := w.ask(ctx, fmt.Sprintf("%s [%s]: ", q.prompt, q.value))
+		if err != nil {
+			return nil, err
+		}
+		if said == "" {
+			continue
+		}
+		if err := q.value.Set(said); err != nil {
+			return nil, fmt.Errorf("%q: %w; nothing was decided", said, err)
+		}
 	}
-	uses, err := value("How many later calls", "uses")
-	if err != nil {
-		return nil, err
-	}
-	n, err := strconv.Atoi(uses)
-	if err != nil {
-		return nil, fmt.Errorf("%q is not a number; nothing was decided", uses)
-	}
-	lasts, err := value("For how long", "for")
-	if err != nil {
-		return nil, err
-	}
-	d, err := time.ParseDuration(lasts)
-	if err != nil || d < time.Second {
-		return nil, fmt.Errorf("%q is not a time such as 30m or 1h; nothing was decided", lasts)
-	}
-	return &client.GrantTerms{Uses: n, Seconds: int64(d / time.Second)}, nil
+	return &client.GrantTerms{Uses: uses.n, Seconds: int64(lasts.Duration / time.Second)}, nil
 }
 
 // ask reads a line from the terminal, as it is outside of the screen.

@@ -132,7 +132,7 @@ type reading struct {
 
 func newReading(r client.Approval) (*reading, error) {
 	var text strings.Builder
-	err := writeRequest(&text, r)
+	err := writeRequest(&text, r, "")
 	return &reading{request: r, text: strings.TrimSuffix(text.String(), "\n"), page: 1}, err
 }
 

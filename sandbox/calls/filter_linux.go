@@ -3,6 +3,7 @@ package calls
 import (
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/elastic/go-seccomp-bpf/arch"
 	"golang.org/x/net/bpf"
@@ -30,9 +31,23 @@ type verdict struct {
 	unless [][]cond // refused when all of any one set hold; else allowed
 }
 
+// made are filters by their Kind: there are few, and each takes a while.
+var made sync.Map
+
 // Filter is the filter as the kernel takes it. What it does not know, and what comes by
-// way of another architecture, is refused.
+// way of another architecture, is refused. Nobody may change it.
 func Filter(k Kind) ([]unix.SockFilter, error) {
+	if f, ok := made.Load(k); ok {
+		return f.([]unix.SockFilter), nil
+	}
+	f, err := filter(k)
+	if err == nil {
+		made.Store(k, f)
+	}
+	return f, err
+}
+
+func filter(k Kind) ([]unix.SockFilter, error) {
 	info, err := arch.GetInfo("")
 	if err != nil {
 		return nil, err

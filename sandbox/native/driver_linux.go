@@ -65,44 +65,66 @@ func (d *Driver) start(ctx context.Context, w writ.Writ, spec sandbox.Spec, show
 	if err := ctx.Err(); err != nil {
 		return nil, writ.Fail(writ.Stopped, "stopped before the command started", err)
 	}
-	cell, err := d.take(p.Listed)
-	if err != nil {
-		return nil, explain(err)
-	}
-	b, err := cell.run(p, spec, show)
-	if err != nil {
+	for {
+		cell, err := d.take(p.Listed)
+		if err != nil {
+			return nil, explain(err)
+		}
+		b, err := cell.run(p, spec, show)
+		if err == nil {
+			d.refill(cell.kind) // now that the command is on its way
+			return b, nil
+		}
 		cell.conn.close()
-		return nil, explain(err)
+		if !cell.ahead || !errors.Is(err, unix.EPIPE) { // else it was dead already, and got nothing to run
+			return nil, explain(err)
+		}
 	}
-	return b, nil
 }
 
-// take takes a box that is ready, or makes one.
+// take takes a box that is ready, or makes one. Where the factory is gone, another one
+// is begun.
 func (d *Driver) take(listed bool) (*cell, error) {
+	for again := range 2 {
+		f, err := d.running()
+		if err != nil {
+			return nil, err
+		}
+		kind := &f.any
+		if listed {
+			kind = &f.only
+		}
+		if cell := d.waiting(kind); cell != nil {
+			return cell, nil
+		}
+		cell, err := f.make(kind)
+		var failed *failure
+		if err == nil || errors.As(err, &failed) || again > 0 {
+			return cell, err
+		}
+		d.gone(f)
+	}
+	return nil, errors.New("the factory cannot be begun")
+}
+
+// waiting is a box that was made ahead; nil: there is none.
+func (d *Driver) waiting(kind *skeleton) *cell {
 	d.mu.Lock()
-	f, err := d.running()
-	if err != nil {
-		d.mu.Unlock()
-		return nil, err
+	defer d.mu.Unlock()
+	all := d.ready[kind]
+	if len(all) == 0 {
+		return nil
 	}
-	kind := &f.any
-	if listed {
-		kind = &f.only
-	}
-	if all := d.ready[kind]; len(all) > 0 {
-		cell := all[len(all)-1]
-		d.ready[kind] = all[:len(all)-1]
-		d.refill(f, kind)
-		d.mu.Unlock()
-		return cell, nil
-	}
-	d.refill(f, kind)
-	d.mu.Unlock()
-	return f.make(kind)
+	d.ready[kind] = all[:len(all)-1]
+	cell := all[len(all)-1]
+	cell.ahead = true
+	return cell
 }
 
 // running is the factory, begun where it was not yet.
 func (d *Driver) running() (*factory, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if d.closed {
 		return nil, errors.New("the driver is closed")
 	}
@@ -116,33 +138,58 @@ func (d *Driver) running() (*factory, error) {
 	return d.factory, nil
 }
 
+// gone forgets a factory that ended, and its boxes with it.
+func (d *Driver) gone(f *factory) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.factory == f {
+		d.factory = nil
+		d.empty()
+		f.end(nil)
+	}
+}
+
+// empty ends the boxes that were made ahead.
+func (d *Driver) empty() {
+	for _, cells := range d.ready {
+		for _, c := range cells {
+			c.conn.close()
+		}
+	}
+	d.ready = nil
+}
+
 // refill makes boxes ahead, one after the other, while nobody waits for it.
-func (d *Driver) refill(f *factory, kind *skeleton) {
-	if d.making {
+func (d *Driver) refill(kind *skeleton) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f := d.factory
+	if f == nil || d.making || len(d.ready[kind]) >= ahead {
 		return
 	}
 	d.making = true
 	go func() {
 		for {
 			cell, err := f.make(kind)
-			d.mu.Lock()
-			if err == nil && !d.closed && len(d.ready[kind]) < ahead {
-				d.ready[kind] = append(d.ready[kind], cell)
-				cell = nil
-			}
-			full := err != nil || d.closed || len(d.ready[kind]) >= ahead
-			if full {
-				d.making = false
-			}
-			d.mu.Unlock()
-			if cell != nil {
-				cell.conn.close()
-			}
-			if full {
+			if !d.keep(f, kind, cell, err) {
 				return
 			}
 		}
 	}()
+}
+
+// keep puts a box with those that are ready, and reports whether there is room for more.
+func (d *Driver) keep(f *factory, kind *skeleton, cell *cell, err error) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err == nil && d.factory != f { // it was closed meanwhile
+		cell.conn.close()
+	} else if err == nil {
+		d.ready[kind] = append(d.ready[kind], cell)
+	}
+	more := err == nil && d.factory == f && len(d.ready[kind]) < ahead
+	d.making = more
+	return more
 }
 
 // Close ends every box.
@@ -150,12 +197,7 @@ func (d *Driver) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.closed = true
-	for _, cells := range d.ready {
-		for _, c := range cells {
-			c.conn.close()
-		}
-	}
-	d.ready = nil
+	d.empty()
 	if d.factory != nil {
 		d.factory.end(nil)
 		d.factory = nil

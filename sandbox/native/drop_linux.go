@@ -56,9 +56,9 @@ func (s *script) become(p *reach.Plan, stdio [3]int) error {
 }
 
 func (s *script) seccomp(filter []unix.SockFilter) {
-	var code []byte
+	code := make([]byte, 0, 8*len(filter))
 	for _, f := range filter {
-		code = append(code, asBytes(f)...)
+		code = binary.NativeEndian.AppendUint32(append(binary.NativeEndian.AppendUint16(code, f.Code), f.Jt, f.Jf), f.K)
 	}
 	program := s.bytes(binary.NativeEndian.AppendUint64(binary.NativeEndian.AppendUint64(nil, uint64(len(filter))), 0))
 	s.pointer(program, 8, s.bytes(code))

@@ -63,7 +63,8 @@ func (f *factory) end(err error) error {
 type cell struct {
 	conn *conn
 	kind *skeleton
-	pid  int
+
+	ahead bool // it was made some time before it is used
 }
 
 // make makes a box around a skeleton.
@@ -92,7 +93,7 @@ func (f *factory) make(k *skeleton) (*cell, error) {
 	if err := f.conn.send(&s, inChild, namespaces, mapText(uid), mapText(gid)); err != nil {
 		return nil, err
 	}
-	made, err := f.conn.expect(saysBox, &s)
+	_, err = f.conn.expect(saysBox, &s)
 	if err == nil {
 		_, err = ours.expect(saysReady, &s)
 	}
@@ -100,7 +101,7 @@ func (f *factory) make(k *skeleton) (*cell, error) {
 		ours.close()
 		return nil, fmt.Errorf("make a box: %w", err)
 	}
-	return &cell{ours, k, int(made.A)}, nil
+	return &cell{conn: ours, kind: k}, nil
 }
 
 // loopback brings up the one network device that a box has.

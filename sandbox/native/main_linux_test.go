@@ -19,8 +19,14 @@ func TestMain(m *testing.M) {
 func TestSuite(t *testing.T) {
 	d := native.New(native.Options{})
 	t.Cleanup(func() { d.Close() })
+	needLauncher(t, d)
+	sandboxtest.Run(t, d)
+}
+
+// needLauncher ends a test of a build that make did not do.
+func needLauncher(t *testing.T, d *native.Driver) {
+	t.Helper()
 	if _, err := d.Probe(t.Context()); err != nil && strings.Contains(err.Error(), "no launcher") {
 		need.Lacking(t, "%v", err)
 	}
-	sandboxtest.Run(t, d)
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"os"
-	"strconv"
 	"syscall"
 
 	"github.com/writ-run/writ"
@@ -40,7 +39,7 @@ func identity(c writ.Confinement, dir string) (uid, gid int, root bool, err erro
 }
 
 // limitsOf are the limits of each process of a box, and their number.
-func limitsOf(l writ.Limits, root bool, uid int) Limits {
+func limitsOf(l writ.Limits) Limits {
 	out := Limits{
 		Pids:    uint64(orDefault(l.Pids, defaultPids)),
 		Files:   uint64(orDefault(l.Files, defaultFiles)),
@@ -50,10 +49,6 @@ func limitsOf(l writ.Limits, root bool, uid int) Limits {
 	}
 	if l.Memory > 0 {
 		out.Data, out.Address = uint64(l.Memory), uint64(l.Memory)
-	}
-	if root {
-		// Without a user namespace the kernel counts all threads of the user.
-		out.Pids += threadsOf(uid)
 	}
 	return out
 }
@@ -65,25 +60,4 @@ func orDefault[T cmp.Ordered](v, def T) T {
 		return def
 	}
 	return v
-}
-
-// threadsOf counts a user's threads by the links of their task directories.
-func threadsOf(uid int) uint64 {
-	dir, err := os.Open("/proc")
-	if err != nil {
-		return 0
-	}
-	defer dir.Close()
-	names, _ := dir.Readdirnames(-1)
-	var n uint64
-	for _, name := range names {
-		if _, err := strconv.Atoi(name); err != nil {
-			continue
-		}
-		var st syscall.Stat_t
-		if syscall.Stat("/proc/"+name+"/task", &st) == nil && int(st.Uid) == uid && st.Nlink > 2 {
-			n += uint64(st.Nlink) - 2
-		}
-	}
-	return n
 }

@@ -64,7 +64,7 @@ func Of(w writ.Writ, spec sandbox.Spec, o Options, shown ...string) (*Plan, erro
 		return nil, err
 	}
 	p.roots(c, o.PathPrefixes)
-	p.Limits = limitsOf(c.Limits, p.Root, p.UID)
+	p.Limits = limitsOf(c.Limits)
 	return p, nil
 }
 

@@ -20,6 +20,10 @@ func (d *Driver) plan(w writ.Writ, spec sandbox.Spec, show []mount) (job, error)
 	if err != nil {
 		return job{}, err
 	}
+	if p.Root {
+		// Without a user namespace the kernel counts all threads of the user.
+		p.Limits.Pids += threadsOf(p.UID)
+	}
 	hostMnt, err := os.Readlink("/proc/self/ns/mnt")
 	if err != nil {
 		return job{}, writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: /proc is not mounted; mount it", err)

@@ -24,7 +24,7 @@ const (
 )
 
 func insertVote(id, person, decision, digest, factor, at string) string {
-	return fmt.Sprintf(`INSERT INTO tool_approvals (invocation, person, decision, digest, factor, at) VALUES ('%s', '%s', '%s', '%s', '%s', '%s')`, id, person, decision, digest, factor, at)
+	return fmt.Sprintf(`INSERT INTO tool_approvals (invocation, person, decision, digest, factor, at, proof) VALUES ('%s', '%s', '%s', '%s', '%s', '%s', x'01')`, id, person, decision, digest, factor, at)
 }
 
 // insertGrant is a grant from a request; what follows replaces its columns.
@@ -97,6 +97,9 @@ var invocationAttacks = []guardedAttack{
 	{Attack{"edit all at once", `UPDATE tool_invocations SET agent = 'mallory'`}, invSteps + " " + invFixed},
 	{Attack{"end a run as another's", onRow("claimed", `agent = 'mallory', status = 'completed', `+toEnd)}, invFixed},
 	{Attack{"take up another call than was approved", onRow("approved", `subject = 'forged', `+toClaimed)}, invFixed},
+	{Attack{"past a temporary trigger", `CREATE TEMP TRIGGER mine AFTER UPDATE ON tool_invocations BEGIN SELECT RAISE(IGNORE); END; ` + onRow("completed", `outcome = 'failed'`)}, invSteps},
+	{Attack{"free the key of a write that ran", ignoreChecks + onRow("claimed", `status = 'failed', `+strings.Replace(toEnd, "'so'", "'interrupted'", 1))}, invSteps},
+	{Attack{"free it in favour of a grant", ignoreChecks + onRow("claimed", `status = 'cancelled', `+strings.Replace(toEnd, "'so'", "'granted'", 1))}, invSteps},
 	{Attack{"edit a reason", onRow("rejected", `approval_reason = 'forged'`)}, invSteps},
 	{Attack{"move one onto another", `UPDATE OR REPLACE tool_invocations SET n = (SELECT n FROM tool_invocations WHERE id = 'completed') WHERE id = 'approved'`}, invSteps},
 	{Attack{"move one by its row", `UPDATE tool_invocations SET rowid = 1000 WHERE id = 'approved'`}, invSteps},

@@ -79,7 +79,7 @@ func find(t *testing.T, db *store.DB, id string) store.Invocation {
 }
 
 func vote(id, person, decision string) store.Vote {
-	return store.Vote{Invocation: id, Person: person, Decision: decision, Digest: "digest-" + id, Factor: "passphrase", At: now}
+	return store.Vote{Invocation: id, Person: person, Decision: decision, Digest: "digest-" + id, Factor: "passphrase", At: now, Proof: []byte("proof")}
 }
 
 func ended(id, status string) store.Ended {

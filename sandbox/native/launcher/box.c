@@ -427,6 +427,7 @@ static void serve(void)
 void begin(void)
 {
 	control = 3;
+	sys(SYS_prctl, PR_SET_NAME, (long)"writ-box", 0, 0, 0, 0);
 	reap(1); // boxes that end are nobody's zombies
 	serve();
 }

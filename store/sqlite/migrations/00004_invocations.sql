@@ -129,6 +129,7 @@ CREATE TABLE tool_approvals (
     digest     TEXT NOT NULL CHECK (digest <> ''),
     factor     TEXT NOT NULL CHECK (factor <> ''),
     at         TEXT NOT NULL,
+    proof      BLOB NOT NULL, -- that the daemon took it, with a key that is not in here
     PRIMARY KEY (invocation, person)
 ) STRICT, WITHOUT ROWID;
 
@@ -198,7 +199,7 @@ END;
 -- letters: a new spelling is no way around a class.
 -- +goose StatementBegin
 CREATE TRIGGER tools_registry_begin BEFORE INSERT ON tools_registry
-WHEN EXISTS (SELECT 1 FROM tools_registry WHERE key = NEW.key)
+WHEN EXISTS (SELECT 1 FROM tools_registry WHERE key = NEW.key) OR NEW.egress_class NOT IN ('none', 'read_only', 'write')
     OR NEW.egress_class IS NOT NEW.unwaived_class OR NEW.dangerous IS NOT NEW.unwaived_dangerous
     OR EXISTS (SELECT 1 FROM tools_registry r WHERE lower(r.key) = lower(NEW.key) AND (r.unwaived_dangerous > NEW.unwaived_dangerous
         OR (CASE r.unwaived_class WHEN 'none' THEN 0 WHEN 'read_only' THEN 1 ELSE 2 END)
@@ -210,6 +211,7 @@ BEGIN SELECT RAISE(ABORT, 'a tool is registered once, as no less than it was'); 
 -- +goose StatementBegin
 CREATE TRIGGER tools_registry_steps BEFORE UPDATE ON tools_registry
 WHEN NEW.key IS NOT OLD.key OR NEW.registered_at IS NOT OLD.registered_at OR NEW.unwaived_dangerous < OLD.unwaived_dangerous
+    OR NEW.egress_class NOT IN ('none', 'read_only', 'write') OR NEW.unwaived_class NOT IN ('none', 'read_only', 'write')
     OR (CASE NEW.unwaived_class WHEN 'none' THEN 0 WHEN 'read_only' THEN 1 ELSE 2 END)
         < (CASE OLD.unwaived_class WHEN 'none' THEN 0 WHEN 'read_only' THEN 1 ELSE 2 END)
     OR ((NEW.egress_class IS NOT NEW.unwaived_class OR NEW.dangerous IS NOT NEW.unwaived_dangerous)
@@ -310,12 +312,14 @@ WHEN NEW.id IS NOT OLD.id OR NEW.tool_key IS NOT OLD.tool_key OR NEW.definition 
 BEGIN SELECT RAISE(ABORT, 'an invocation cannot take this step'); END;
 -- +goose StatementEnd
 -- A status only moves forward, a person's answer stays as it was given, a claim is its
--- worker's alone, and what has ended never changes. It looks after the step, which it
--- undoes: before, the engine would read the row twice.
+-- worker's alone, and what has ended never changes. Before the step, since a temporary
+-- trigger of somebody's own can keep one after it from running.
 -- +goose StatementBegin
-CREATE TRIGGER invocations_steps AFTER UPDATE ON tool_invocations
+CREATE TRIGGER invocations_steps BEFORE UPDATE ON tool_invocations
 WHEN NEW.n IS NOT OLD.n
     OR (OLD.status IN ('pending', 'running')
+        AND (NEW.outcome <> 'interrupted' OR (NEW.status = 'failed' AND OLD.reads = 1 AND OLD.egress_class <> 'write'))
+        AND (NEW.outcome <> 'granted' OR (NEW.status = 'cancelled' AND NEW.fence = 0))
         AND (NEW.escalations = OLD.escalations OR NEW.status = 'pending')
         AND (NEW.approval_reason = OLD.approval_reason OR NEW.status = 'rejected')
         AND (NEW.replaced_by = '' OR (OLD.status = 'pending' AND NEW.status = 'cancelled'))
