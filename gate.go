@@ -1,6 +1,7 @@
 package writ
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -92,8 +93,16 @@ func NewGate(d Decider, a Approver, rec Recorder, run Runner) *Gate {
 // an *Error; after an error other than Unknown nothing has run, or the tool
 // itself failed and says so.
 func (g *Gate) Do(ctx context.Context, c Call) (Result, error) {
+	_, res, err := g.DoAs(ctx, c)
+	return res, err
+}
+
+// DoAs is Do, and says as which call it was made: by its own id, or by that of the call
+// it turned out to be one with, which is asked about, runs or ran already. That is the id
+// under which something is written down.
+func (g *Gate) DoAs(ctx context.Context, c Call) (id string, res Result, err error) {
 	if err := g.check(c); err != nil {
-		return Result{}, err
+		return c.ID, Result{}, err
 	}
 	d, err := g.decide.Decide(ctx, c)
 	if err != nil {
@@ -123,12 +132,18 @@ func (g *Gate) Do(ctx context.Context, c Call) (Result, error) {
 	if err := g.record.Record(ctx, Event{Kind: EventStarted, Call: c, Decision: d, Approval: agreed}); err != nil {
 		return g.notStarted(ctx, c, d, agreed, err)
 	}
+	res, err = g.order(ctx, c, d, agreed)
+	return cmp.Or(agreed.ID, c.ID), res, err
+}
+
+// order runs what was recorded as started, under a writ, and records how it ended.
+func (g *Gate) order(ctx context.Context, c Call, d Decision, agreed Approval) (Result, error) {
 	w := issue(c, d, agreed)
 	began := time.Now()
 	res, runErr := g.runRecovered(ctx, w)
 	w.spend()
 	// The outcome is written down even if the caller has gone.
-	err = g.record.Record(context.WithoutCancel(ctx), Event{
+	err := g.record.Record(context.WithoutCancel(ctx), Event{
 		Kind: EventFinished, Call: c, Decision: d, Approval: agreed,
 		Result: res, Err: runErr, Duration: time.Since(began),
 	})
@@ -150,30 +165,33 @@ func (g *Gate) check(c Call) error {
 }
 
 // refuse records why a call did not run. Waiting is not refusing, nor is having run
-// before. A refusal that cannot be recorded is still a refusal.
-func (g *Gate) refuse(ctx context.Context, c Call, d Decision, approval Approval, why error) (Result, error) {
+// before: both are another call's, and nothing is recorded of this one. A refusal that
+// cannot be recorded is still a refusal.
+func (g *Gate) refuse(ctx context.Context, c Call, d Decision, approval Approval, why error) (id string, res Result, err error) {
+	id = cmp.Or(approval.ID, c.ID)
 	var before *Already
-	if errors.As(why, &before) {
-		return before.Result, before.Err
+	var e *Error
+	switch {
+	case errors.As(why, &before):
+		return cmp.Or(before.Call, id), before.Result, before.Err
+	case KindOf(why) == Pending && errors.As(why, &e):
+		return cmp.Or(e.Ref, id), Result{}, why
 	}
-	if KindOf(why) == Pending {
-		return Result{}, why
-	}
-	err := g.record.Record(context.WithoutCancel(ctx), Event{Kind: EventRefused, Call: c, Decision: d, Approval: approval, Err: why})
+	err = g.record.Record(context.WithoutCancel(ctx), Event{Kind: EventRefused, Call: c, Decision: d, Approval: approval, Err: why})
 	if err != nil {
-		return Result{}, notRecorded(err)
+		return id, Result{}, notRecorded(err)
 	}
-	return Result{}, why
+	return id, Result{}, why
 }
 
-// notStarted tells a reservation that was lost, which is a refusal like any
-// other, from a record that cannot be written.
-func (g *Gate) notStarted(ctx context.Context, c Call, d Decision, approval Approval, why error) (Result, error) {
+// notStarted tells a start that somebody else has, and a reservation that was lost,
+// which is a refusal like any other, from a record that cannot be written.
+func (g *Gate) notStarted(ctx context.Context, c Call, d Decision, approval Approval, why error) (id string, res Result, err error) {
 	var before *Already
-	if kind := KindOf(why); kind == Denied || kind == Conflict || kind == Changed || errors.As(why, &before) {
+	if kind := KindOf(why); kind == Denied || kind == Conflict || kind == Changed || kind == Pending || errors.As(why, &before) {
 		return g.refuse(ctx, c, d, approval, why)
 	}
-	return Result{}, notRecorded(why)
+	return cmp.Or(approval.ID, c.ID), Result{}, notRecorded(why)
 }
 
 // runRecovered turns a panic of a tool into an error, so that the outcome is

@@ -29,6 +29,8 @@ type Server struct {
 	stop   context.CancelFunc // ends Serve
 	ending <-chan struct{}    // closed when it ends
 
+	rendering chan struct{} // has as many as are at it
+
 	mu      sync.Mutex
 	busy    map[string]int // requests under way by token
 	streams map[string]int // and streams
@@ -39,6 +41,7 @@ type Server struct {
 type limits struct {
 	requests, connections, agentRequests int // at a door, at the agents' door, of a token
 	streams, agentStreams                int // event streams at a door, of a token
+	renderings                           int // of what agents wrote, for people, in the whole process
 
 	body           int64         // bytes of a request: arguments, and a little for what goes around them
 	header         int           // bytes of its headers
@@ -50,7 +53,7 @@ type limits struct {
 
 func usual() limits {
 	return limits{
-		requests: 512, connections: 512, agentRequests: 128, streams: 32, agentStreams: 4,
+		requests: 512, connections: 512, agentRequests: 128, streams: 32, agentStreams: 4, renderings: 2,
 		body: wire.MaxBytes + 64<<10, header: 64 << 10,
 		readHeader: 5 * time.Second, readBody: 20 * time.Second, idle: 30 * time.Second,
 		heartbeat: 15 * time.Second, unread: 10 * time.Second,
@@ -66,7 +69,7 @@ func serve(ctx context.Context, e *engine.Engine, l Listeners, log *slog.Logger,
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s := &Server{
-		engine: e, log: log, limits: lim, stop: cancel, ending: ctx.Done(),
+		engine: e, log: log, limits: lim, stop: cancel, ending: ctx.Done(), rendering: make(chan struct{}, lim.renderings),
 		busy: map[string]int{}, streams: map[string]int{},
 	}
 	agents, err := s.door(agentDoor)

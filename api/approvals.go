@@ -2,7 +2,6 @@ package api
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -25,18 +24,25 @@ func listApprovals(x *exchange) (any, error) {
 	now := x.engine.Ledger().Now()
 	view := func(i store.Invocation) client.Approval {
 		v := approvalView(approval.Request{Invocation: i, State: approval.StateOf(i, now)})
-		if v.State == "pending" || v.State == "approved" {
-			v.Preview = x.preview(i.ID)
+		if x.operator && (v.State == "pending" || v.State == "approved") {
+			v.Preview = x.preview(i)
 		}
 		return v
 	}
 	return pageOf(rows, x.limit(), view, placeOf("approvals")), err
 }
 
+// mostPreviewed is how large arguments may be of which a list shows the beginning: for
+// that they are opened whole.
+const mostPreviewed = 256 << 10
+
 // preview is the beginning of a request's arguments, to tell requests apart in a
 // list; nobody approves by that.
-func (x *exchange) preview(id string) string {
-	args, err := x.engine.Desk().Args(x.r.Context(), id)
+func (x *exchange) preview(i store.Invocation) string {
+	if i.ArgsBytes > mostPreviewed {
+		return "… (" + display.Size(i.ArgsBytes) + ")"
+	}
+	args, err := x.engine.Desk().Args(x.r.Context(), i.ID)
 	if err != nil {
 		return "(altered: it cannot be approved)"
 	}
@@ -63,86 +69,39 @@ func placeOf(list string) func(store.Invocation) string {
 	return func(i store.Invocation) string { return cursor(list, strconv.FormatInt(i.N, 10)) }
 }
 
-// request is one request, if it is for whoever asks.
-func (x *exchange) request() (approval.Request, error) {
-	id := x.r.PathValue("id")
-	r, err := x.engine.Desk().Show(x.r.Context(), id)
-	if r.ID != "" && !x.operator && !x.engine.Below(r.Agent, x.who.Agent) {
-		return approval.Request{}, writ.Fail(writ.NotFound, fmt.Sprintf("there is no request %q; 'writ approval list' shows those that wait", id), nil)
-	}
-	return r, err
-}
-
 func showApproval(x *exchange) (any, error) {
-	r, err := x.request()
-	if err != nil {
-		return nil, err
-	}
-	return x.wholeApproval(r)
-}
-
-// wholeApproval is everything of a request that its reader may see.
-func (x *exchange) wholeApproval(r approval.Request) (client.Approval, error) {
-	v := approvalView(r)
-	if v.Shown == nil {
-		return v, nil
-	}
 	if !x.operator {
-		v.Shown.Confine.Hide = nil // where writ keeps what is its own
-		v.Shown.Reasons = slices.Clone(v.Shown.Reasons)
-		for i := range v.Shown.Reasons {
-			v.Shown.Reasons[i].Where = ""
+		return x.ownApproval(x.r.PathValue("id"))
+	}
+	return x.rendered(func() (any, error) {
+		r, err := x.engine.Desk().Show(x.r.Context(), x.r.PathValue("id"))
+		if err != nil {
+			return nil, err
 		}
-	}
-	items, err := display.Arguments(v.Shown.Args)
-	for _, it := range items {
-		v.Display = append(v.Display, itemView(it, 1))
-	}
-	return v, err
+		return x.wholeApproval(r)
+	})
 }
 
-// How much of a long argument a page has.
-const (
-	pageRows  = 200
-	pageWidth = 160
-)
-
-func itemView(it display.Item, page int) client.Item {
-	v := client.Item{Pointer: it.Pointer, Kind: string(it.Kind), Text: it.Text, Bytes: it.Bytes, Lines: it.Lines, Page: 1, Pages: 1, Warnings: it.Warnings}
-	if it.Lines <= pageRows && len(it.Text) <= pageRows*pageWidth/4 {
-		return v
+// ownApproval is a request as its agent sees it, or one above it: what became of it. What
+// it asked for it knows; opening and showing that costs more than asking for it does, and
+// agents ask as often as they like.
+func (x *exchange) ownApproval(id string) (client.Approval, error) {
+	i, ok, err := x.engine.Store().Standing(x.r.Context(), id)
+	if err == nil && (!ok || i.Asked == "" || !x.engine.Below(i.Agent, x.who.Agent)) {
+		err = writ.Fail(writ.NotFound, fmt.Sprintf("there is no request %q; 'writ approval list' shows those that wait", id), nil)
 	}
-	pages := display.Paginate(it.Text, pageRows, pageWidth)
-	v.Page, v.Pages = min(max(page, 1), pages.Count()), pages.Count()
-	v.Text, v.Title = pages.Page(v.Page), pages.Title(v.Page)
-	return v
-}
-
-func showArgument(x *exchange) (any, error) {
-	r, err := x.request()
 	if err != nil {
-		return nil, err
+		return client.Approval{}, err
 	}
-	if r.Shown == nil {
-		return nil, writ.Fail(writ.Conflict, "arguments are kept only while a request is open", nil)
-	}
-	items, err := display.Arguments(r.Shown.Args)
-	if err != nil {
-		return nil, err
-	}
-	for _, it := range items {
-		if it.Pointer == x.query["pointer"] {
-			return itemView(it, int(x.number("page", 1))), nil
-		}
-	}
-	return nil, writ.Fail(writ.NotFound, "the request has no such argument; GET it to see its pointers", nil)
+	votes, err := x.engine.Store().Votes(x.r.Context(), id)
+	return approvalView(approval.Request{Invocation: i, State: approval.StateOf(i, x.engine.Ledger().Now()), Votes: votes}), err
 }
 
 func approvalView(r approval.Request) client.Approval {
 	v := client.Approval{
 		ID: r.ID, State: r.State, Agent: r.Agent, Tool: r.Tool, Risk: r.Risk, Class: r.Class, Dangerous: r.Dangerous, Requested: r.Requested, Expires: r.Expires,
 		Decided: r.Decided, By: r.By, Reason: r.Reason, Digest: r.Digest, Quorum: r.Quorum, NotBy: r.NotBy, Needs: r.Needs, Escalations: r.Escalations,
-		EditOf: r.EditOf, ReplacedBy: r.Replaced,
+		EditOf: r.EditOf, ReplacedBy: r.Replaced, ArgsDigest: r.ArgsDigest, ArgsBytes: r.ArgsBytes,
 	}
 	for _, vote := range r.Votes {
 		v.Votes = append(v.Votes, client.Vote{Person: vote.Person, Decision: vote.Decision, Factor: vote.Factor, At: vote.At})
@@ -170,7 +129,7 @@ func previewApproval(x *exchange) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return x.wholeApproval(r)
+	return x.rendered(func() (any, error) { return x.wholeApproval(r) })
 }
 
 func decideApproval(x *exchange) (any, error) {

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/client"
 )
@@ -274,8 +276,8 @@ func TestDelegatedToken(t *testing.T) {
 	}
 }
 
-// An agent sees its own requests and nobody else's; what it sees of its own does not
-// show where writ keeps what is its own.
+// An agent sees what became of its own requests and of nobody else's; all of one is for
+// people.
 func TestOthersApprovals(t *testing.T) {
 	w := newWorld(t)
 	id := w.pending("coder", "secret-name")
@@ -285,13 +287,25 @@ func TestOthersApprovals(t *testing.T) {
 		t.Errorf("it is listed: %s", got.body)
 	}
 	state := filepath.Join(w.dir, "state")
-	mine := w.ok(ask{agentDoor, "coder", "GET", "/v1/approvals/" + id, nil, ""})
-	if !strings.Contains(mine.body, "secret-name") || strings.Contains(mine.body, state) || strings.Contains(mine.body, "writ.yaml") {
-		t.Errorf("%s", mine.body)
+	for _, d := range []door{agentDoor, operatorDoor} { // a token makes its agent, at either door
+		for _, target := range []string{"/v1/approvals/" + id, "/v1/approvals"} {
+			mine := w.ok(ask{d, "coder", "GET", target, nil, ""})
+			if !strings.Contains(mine.body, id) || strings.Contains(mine.body, "secret-name") || strings.Contains(mine.body, state) || strings.Contains(mine.body, "writ.yaml") {
+				t.Errorf("%s: %s", target, mine.body)
+			}
+		}
 	}
 	whole := w.ok(ask{operatorDoor, "", "GET", "/v1/approvals/" + id, nil, ""})
-	if !strings.Contains(whole.body, state) || !strings.Contains(whole.body, "writ.yaml") {
+	if !strings.Contains(whole.body, "secret-name") || !strings.Contains(whole.body, state) || !strings.Contains(whole.body, "writ.yaml") {
 		t.Errorf("the operator does not see all: %s", whole.body)
+	}
+	all := jsonOf[client.Approval](t, whole)
+	want := client.Approval{
+		ID: id, State: "pending", Agent: "coder", Tool: "delete_file", Risk: all.Risk, Class: all.Class, Requested: all.Requested, Expires: all.Expires, Digest: all.Digest, Quorum: 1,
+		ArgsDigest: all.ArgsDigest, ArgsBytes: int64(len(all.Shown.Args)),
+	}
+	if diff := cmp.Diff(want, jsonOf[client.Approval](t, w.ok(ask{agentDoor, "coder", "GET", "/v1/approvals/" + id, nil, ""}))); diff != "" {
+		t.Error(diff)
 	}
 }
 

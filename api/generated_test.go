@@ -118,7 +118,7 @@ session "coder" "generated"
 call "created hello.txt (2 bytes)" false
 denied 403 "denied" "urn:writ:problem:denied" true
 asked 202 "approval_pending" true true true
-approval "pending" {"path":"hello.txt"} "process"
+approval "pending" 20 true true
 invocation "pending" "pending" false
 key true "created twice.txt (4 bytes)"
 cancel "cancelled"

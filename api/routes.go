@@ -12,7 +12,7 @@ var (
 	waits = []param{{name: "wait", about: "seconds to wait for a person, where one is asked; 0 when left out", number: true, most: int64(maxWait / time.Second)}}
 	asks  = param{name: "state", about: "only those in this state", among: approvalStates}
 	is    = param{name: "state", about: "only those in this state", among: invocationStates}
-	part  = []param{{name: "pointer", about: "which argument (RFC 6901)"}, {name: "page", about: "which page, from 1", number: true, least: 1, most: 1 << 20}}
+	part  = []param{{name: "pointer", about: "which argument, as the request's display has it"}, {name: "page", about: "which page, from 1", number: true, least: 1, most: 1 << 20}}
 	after = param{name: "after", about: "a sequence number: entries after it, the oldest first", number: true, most: maxSeq}
 	head  = param{name: "head", about: "a hash that the ledger must contain"}
 )
@@ -80,12 +80,13 @@ func routes() []route {
 
 		{method: get, path: "/v1/approvals", doors: bothDoors, who: either, id: "listApprovals", summary: "List this agent's requests for a person, newest first; for the operator: all",
 			query: paged(asks), reply: client.Page[client.Approval]{}, run: listApprovals},
-		{method: get, path: "/v1/approvals/{id}", doors: bothDoors, who: either, id: "showApproval", summary: "Show a request whole", reply: client.Approval{}, run: showApproval},
-		{method: get, path: "/v1/approvals/{id}/argument", doors: bothDoors, who: either, id: "showArgument", summary: "Show one page of a long argument, made safe to print",
-			query: part, reply: client.Item{}, refuses: []writ.Kind{writ.Conflict}, run: showArgument},
+		{method: get, path: "/v1/approvals/{id}", doors: bothDoors, who: either, id: "showApproval", summary: "Show what became of a request; for the operator: all of it",
+			reply: client.Approval{}, refuses: []writ.Kind{writ.TooLarge}, run: showApproval},
+		{method: get, path: "/v1/approvals/{id}/argument", doors: operatorDoor, who: operator, id: "showArgument", summary: "Show one page of a long argument, made safe to print",
+			query: part, reply: client.Item{}, refuses: []writ.Kind{writ.Conflict, writ.TooLarge}, run: showArgument},
 		{method: post, path: "/v1/approvals/{id}/preview", doors: operatorDoor, who: operator, id: "previewEdit",
 			summary: "Show a request as it would be with other arguments, decided anew; nothing changes",
-			body:    client.PreviewRequest{}, reply: client.Approval{}, refuses: []writ.Kind{writ.Changed, writ.Conflict, writ.Expired}, run: previewApproval},
+			body:    client.PreviewRequest{}, reply: client.Approval{}, refuses: []writ.Kind{writ.Changed, writ.Conflict, writ.Expired, writ.TooLarge}, run: previewApproval},
 		{method: post, path: "/v1/approvals/{id}/decision", doors: operatorDoor, who: operator, id: "decide", summary: "Answer a request, with a person's passphrase",
 			body: client.DecisionRequest{}, reply: client.Approval{}, refuses: []writ.Kind{writ.Changed, writ.Conflict, writ.Expired}, run: decideApproval},
 		{method: get, path: "/v1/grants", doors: bothDoors, who: either, id: "listGrants", summary: "List the standing approvals of this agent and those below it, newest first; for the operator: all",

@@ -112,8 +112,8 @@ func walk(w *world) map[string]func(d door) answer {
 			d := digest(root("GET", "/v1/approvals/"+id, ""))
 			return root("POST", "/v1/approvals/"+id+"/decision", `{"digest":"`+d+`","approve":false,"reason":"no","by":`+by+`}`)
 		},
-		"showArgument": func(d door) answer {
-			return as(d, "GET", "/v1/approvals/"+w.pending("coder", fmt.Sprint("argued", d))+"/argument?pointer=%2Fpath&page=1", "")
+		"showArgument": func(door) answer {
+			return root("GET", "/v1/approvals/"+w.pending("coder", "argued")+"/argument?pointer=%2Fpath&page=1", "")
 		},
 		"previewEdit": func(door) answer {
 			return root("POST", "/v1/approvals/"+w.pending("coder", "previewed")+"/preview", `{"args":{"path":"listed1"}}`)

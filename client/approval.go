@@ -26,17 +26,19 @@ type Approval struct {
 	Digest      string `json:"digest" jsonschema:"what an approver echoes"`
 	Quorum      int    `json:"quorum" jsonschema:"how many different people have to agree"`
 	NotBy       string `json:"not_by,omitempty" jsonschema:"four eyes: who cannot be the one to approve"`
-	Needs       string `json:"needs,omitempty" jsonschema:"the role an approver must have now, where it is not any that may approve"`
+	Needs       string `json:"needs,omitempty" jsonschema:"for people: the role an approver must have now, where it is not any that may approve"`
 	Escalations int    `json:"escalations,omitempty" jsonschema:"how far it was put higher"`
 	Grant       string `json:"grant,omitempty" jsonschema:"of one that was just granted: the standing approval"`
 	EditOf      string `json:"edit_of,omitempty" jsonschema:"the request that a person made this one of, with other arguments"`
 	ReplacedBy  string `json:"replaced_by,omitempty" jsonschema:"the request that a person made of this one, with other arguments"`
+	ArgsDigest  string `json:"args_sha256"`
+	ArgsBytes   int64  `json:"args_bytes"`
 
 	Votes   []Vote       `json:"votes,omitempty" jsonschema:"of one: who answered so far"`
-	LedTo   []Invocation `json:"led_to,omitempty" jsonschema:"of one: what the agent did just before in the same task, newest first"`
-	Preview string       `json:"preview,omitempty" jsonschema:"in a list, while it is open: the beginning of the arguments, made safe to print"`
-	Shown   *Shown       `json:"call,omitempty" jsonschema:"of one, while it is open: everything the digest binds"`
-	Display []Item       `json:"display,omitempty" jsonschema:"of one, while it is open: every argument as safe text"`
+	LedTo   []Invocation `json:"led_to,omitempty" jsonschema:"for people, of one: what the agent did just before in the same task, newest first"`
+	Preview string       `json:"preview,omitempty" jsonschema:"for people, in a list, while it is open: the beginning of the arguments, made safe to print, or only their size"`
+	Shown   *Shown       `json:"call,omitempty" jsonschema:"for people, of one, while it is open: everything the digest binds"`
+	Display []Item       `json:"display,omitempty" jsonschema:"for people, of one, while it is open: every argument as safe text"`
 }
 
 // Vote is one person's answer.
@@ -89,7 +91,7 @@ type Input struct {
 // Item is one argument as safe text: nothing in it moves a cursor, reorders itself
 // or hides.
 type Item struct {
-	Pointer  string   `json:"pointer" jsonschema:"which argument (RFC 6901)"`
+	Pointer  string   `json:"pointer" jsonschema:"which argument: /a/b is key b under key a, /a[0] the first element there; in a key ~0 is ~, ~1 is / and ~2 is ["`
 	Kind     string   `json:"kind" jsonschema:"object, array, string, number, boolean or null"`
 	Text     string   `json:"text" jsonschema:"whole, or the first page of a long one"`
 	Bytes    int      `json:"bytes" jsonschema:"of the exact value"`
@@ -152,14 +154,15 @@ func (c *Client) Approvals(state string) List[Approval] {
 	return list[Approval](c, "/v1/approvals", "state", state)
 }
 
-// Approval shows one.
+// Approval shows one: all of it at the operator's door, and what became of it to its agent.
 func (c *Client) Approval(ctx context.Context, id string) (Approval, error) {
 	var out Approval
 	err := c.do(ctx, "GET", "/v1/approvals/"+url.PathEscape(id), nil, &out)
 	return out, err
 }
 
-// Argument shows one page of a long argument of a request.
+// Argument shows one page of a long argument of a request. It works over the operator
+// socket only.
 func (c *Client) Argument(ctx context.Context, id, pointer string, page int) (Item, error) {
 	q := url.Values{"pointer": {pointer}, "page": {strconv.Itoa(page)}}
 	var out Item

@@ -1,9 +1,9 @@
 package display
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -21,15 +21,32 @@ const (
 	Null    Kind = "null"
 )
 
-// An Item is one value of a call's arguments as a person reads it. All text in it
-// is safe.
+// A Value is one value of a call's arguments. It is made safe when it is shown, and only
+// as far as it is.
+type Value struct {
+	Pointer string // where it is, on one line, as safe text; "" is the whole of the arguments
+	Kind    Kind   // tells the text true from the value true
+
+	key  string // where it is, as it is
+	text string // the value: a string without quotes, anything else as JSON
+}
+
+// An Item is a value as a person reads it. All text in it is safe.
 type Item struct {
-	Pointer  string   // where it is (RFC 6901), on one line; "" is the whole of the arguments
-	Kind     Kind     // tells the text true from the value true
+	Pointer  string   // where it is: /a/b is key b of the object under key a, /a[0] the first of the array there
+	Kind     Kind     // see Value
 	Text     string   // the value: a string without quotes and on its own lines, anything else as JSON
 	Bytes    int      // of the value before it was made safe
 	Lines    int      // one more than it has newlines
 	Warnings []string // what to look at twice, a line each
+}
+
+// A Sheet is an item as far as it fits on a page: Text is the value whole, or one page of
+// a long one. The warnings are about all of it.
+type Sheet struct {
+	Item
+	Page, Pages int    // from 1
+	Title       string // of a long one: which part of it this is
 }
 
 // mostPointers bounds the pointers of all items together. One key of megabytes
@@ -43,18 +60,66 @@ const mostPointers = 16 << 20
 // a key given twice) is an error, and then there are no items: what cannot be
 // shown exactly must not be approved.
 func Arguments(canonical []byte) ([]Item, error) {
-	if !utf8.Valid(canonical) || !json.Valid(canonical) {
-		return nil, errNotCanonical
-	}
-	w := walker{text: string(canonical)}
-	if err := w.value(""); err != nil {
+	var items []Item
+	err := Values(canonical, func(v Value) error {
+		items = append(items, v.item(Visible(v.text), textWarnings(v.text)))
+		return nil
+	})
+	if err != nil {
 		return nil, err
 	}
-	if w.at != len(w.text) {
-		return nil, errNotCanonical
-	}
-	return w.items, nil
+	return items, nil
 }
+
+// Values is Arguments one by one, before anything is made safe. An error of each ends it
+// and is returned. After any error what each was given is not to be shown.
+func Values(canonical []byte, each func(Value) error) error {
+	if !utf8.Valid(canonical) || !json.Valid(canonical) {
+		return errNotCanonical
+	}
+	w := walker{text: string(canonical), each: each}
+	if err := w.value(""); err != nil {
+		return err
+	}
+	if w.at != len(w.text) {
+		return errNotCanonical
+	}
+	return nil
+}
+
+func (v Value) item(text string, warnings []string) Item {
+	return Item{Pointer: v.Pointer, Kind: v.Kind, Text: text, Bytes: len(v.text), Lines: lineCount(v.text), Warnings: append(keyWarnings(v.key), warnings...)}
+}
+
+// Sheet shows one page, or the value whole where it is short: no more rows than a page,
+// and no more text than a quarter of one. Pages are as Paginate makes them; a number
+// that none has is the nearest's. The value is read once, and only what is shown of it is
+// made safe. The error is ctx's.
+func (v Value) Sheet(ctx context.Context, page, rows, width int) (Sheet, error) {
+	var found survey
+	text, short := "", rows*width/4
+	whole := len(v.text) <= short && lineCount(v.text) <= rows
+	if whole {
+		text = Visible(v.text) // which is longer
+		whole = len(text) <= short
+	}
+	if !whole {
+		found.pages = divide(v.text, rows, width)
+	}
+	if err := found.read(ctx, v.text); err != nil {
+		return Sheet{}, err
+	}
+	s := Sheet{Page: 1, Pages: 1}
+	if p := found.pages; p != nil {
+		s.Page, s.Pages = min(max(page, 1), p.Count()), p.Count()
+		text, s.Title = p.Page(s.Page), p.Title(s.Page)
+	}
+	s.Item = v.item(text, found.warnings())
+	return s, nil
+}
+
+// ErrTooLong says that the arguments cannot be listed, whatever they are.
+var ErrTooLong = errors.New("the keys of the arguments are too long to be shown with each value (more than " + counted(mostPointers, "byte") + "); reject the call")
 
 var errNotCanonical = errors.New("the arguments are not canonical JSON, so they cannot be shown exactly; reject the call and report this as a bug")
 
@@ -63,7 +128,7 @@ var errNotCanonical = errors.New("the arguments are not canonical JSON, so they 
 type walker struct {
 	text     string
 	at       int
-	items    []Item
+	each     func(Value) error
 	pointers int // bytes
 }
 
@@ -135,11 +200,14 @@ func (w *walker) members(pointer string) error {
 	}
 }
 
-var segment = strings.NewReplacer("~", "~0", "/", "~1")
+// segment is a key in a pointer. RFC 6901 writes ~ and / so; what would look like the
+// place of an element is written likewise, because {"a":["x"]} and {"a[0]":"x"} are two
+// things.
+var segment = strings.NewReplacer("~", "~0", "/", "~1", "[", "~2")
 
 func (w *walker) elements(pointer string) error {
 	for i := 0; ; i++ {
-		if err := w.value(pointer + "/" + strconv.Itoa(i)); err != nil {
+		if err := w.value(pointer + "[" + strconv.Itoa(i) + "]"); err != nil {
 			return err
 		}
 		if done, err := w.closed(']'); done || err != nil {
@@ -163,10 +231,7 @@ func (w *walker) add(pointer string, kind Kind, value string) error {
 		return errNotCanonical
 	}
 	if w.pointers += len(pointer); w.pointers > mostPointers {
-		return fmt.Errorf("the keys of the arguments are too long to be shown with each value (more than %s); reject the call", counted(mostPointers, "byte"))
+		return ErrTooLong
 	}
-	item := Item{Pointer: Line(pointer), Kind: kind, Text: Visible(value), Bytes: len(value), Lines: lineCount(value)}
-	item.Warnings = append(keyWarnings(pointer), textWarnings(value)...)
-	w.items = append(w.items, item)
-	return nil
+	return w.each(Value{Pointer: Line(pointer), Kind: kind, key: pointer, text: value})
 }

@@ -1,6 +1,7 @@
 package display
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -21,10 +22,14 @@ func TestArguments(t *testing.T) {
 			{"/e", Number, "-1.5e+30", 8, 1, nil},
 			{"/f", Boolean, "true", 4, 1, nil},
 			{"/g", Boolean, "false", 5, 1, nil},
-			{"/h/0", Number, "1", 1, 1, nil},
-			{"/h/1/0/x", Null, "null", 4, 1, nil},
+			{"/h[0]", Number, "1", 1, 1, nil},
+			{"/h[1][0]/x", Null, "null", 4, 1, nil},
 		}},
 		{`{"":1,"a/b~c":2}`, []Item{{"/", Number, "1", 1, 1, nil}, {"/a~1b~0c", Number, "2", 1, 1, nil}}},
+		{`{"a":["x"]}`, []Item{{"/a[0]", String, "x", 1, 1, nil}}},
+		{`{"a":{"0":"x"}}`, []Item{{"/a/0", String, "x", 1, 1, nil}}},
+		{`{"a[0]":"x"}`, []Item{{"/a~20]", String, "x", 1, 1, nil}}},
+		{`{"a":{"[0]":"x"}}`, []Item{{"/a/~20]", String, "x", 1, 1, nil}}},
 		{`{"s":"a\n\t\"\\b\"\b\f\u001f/"}`, []Item{
 			{"/s", String, "a\n\t\"\\b\"<U+0008><U+000C><U+001F>/", 11, 2, []string{
 				"3 hidden characters, spelled out: <U+0008> (control), <U+000C> (control), <U+001F> (control)"}},
@@ -71,6 +76,14 @@ func TestLongKeysAboveManyValues(t *testing.T) {
 	}
 }
 
+func many(n int, one func(int) string) []string {
+	var out []string
+	for i := range n {
+		out = append(out, one(i))
+	}
+	return out
+}
+
 func TestWarnings(t *testing.T) {
 	for _, c := range []struct {
 		what, in string
@@ -93,6 +106,11 @@ func TestWarnings(t *testing.T) {
 		{"empty end", "true" + strings.Repeat("\n", 30), nil},
 		{"two directions", "rm /tmp/שלום/etc", []string{"line 1: right-to-left letters beside others: the order shown may not be the order in the text"}},
 		{"one direction", "שלום עולם\nhello", nil},
+		{"more words than are told apart", strings.Join(many(1500, func(n int) string { return fmt.Sprint("аa", n) }), " "), []string{
+			`"аa0" mixes Cyrillic and Latin letters`, `"аa1" mixes Cyrillic and Latin letters`, `"аa2" mixes Cyrillic and Latin letters`,
+			"more than 1,000 more words with letters of several scripts", "line 1: more than 500 characters long"}},
+		{"more kinds than are listed", strings.Join(many(20, func(n int) string { return string(rune(0xE000 + n%10)) }), ""), []string{
+			"20 hidden characters, spelled out: <U+E000> (private use) 2 times, <U+E001> (private use) 2 times, <U+E002> (private use) 2 times, <U+E003> (private use) 2 times, <U+E004> (private use) 2 times, 5 other kinds"}},
 	} {
 		if got := textWarnings(c.in); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s\n got %q\nwant %q", c.what, got, c.want)

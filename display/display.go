@@ -36,7 +36,8 @@ func show(s string, oneLine bool) string {
 	for r.at < len(s) {
 		if from := r.at; r.next() {
 			b := make([]byte, 0, len(s)+len(s)/8+32)
-			return string(r.rest(append(b, s[:from]...), from))
+			b = spell(append(b, s[:from]...), s[from:r.at])
+			return string(r.until(b, len(s)))
 		}
 	}
 	return s
@@ -48,7 +49,9 @@ type reader struct {
 	text    string
 	at      int
 	oneLine bool
-	marks   int // on the last character, or noBase
+	marks   int  // on the last character, or noBase
+	char    rune // the last character; utf8.RuneError also for what is not UTF-8
+	known   *traits
 }
 
 // noBase is when a mark would fall on something that is not part of the text: what
@@ -68,7 +71,7 @@ func (r *reader) next() bool {
 func (r *reader) step() bool {
 	if c := r.text[r.at]; c < utf8.RuneSelf {
 		r.at++
-		r.marks = 0
+		r.char, r.marks = rune(c), 0
 		if c == '\n' || c == '\t' {
 			r.marks = noBase
 			return r.oneLine
@@ -77,10 +80,15 @@ func (r *reader) step() bool {
 	}
 	c, size := utf8.DecodeRuneInString(r.text[r.at:])
 	r.at += size
-	if c == utf8.RuneError && size == 1 || hidden(c) {
+	r.char = c
+	if r.known == nil {
+		r.known = known()
+	}
+	is := r.known.of[c]
+	if c == utf8.RuneError && size == 1 || is&graphic == 0 {
 		return true
 	}
-	switch markOf(c) {
+	switch markIn(is) {
 	case noMark:
 		r.marks = 0
 	case stacked:
@@ -94,11 +102,10 @@ func (r *reader) step() bool {
 	return false
 }
 
-// rest appends what is left, of which the character from..at has been found to
-// need spelling out.
-func (r *reader) rest(b []byte, from int) []byte {
-	for b = spell(b, r.text[from:r.at]); r.at < len(r.text); {
-		from = r.at
+// until appends what comes before end, as safe text.
+func (r *reader) until(b []byte, end int) []byte {
+	for r.at < end {
+		from := r.at
 		if r.next() {
 			b = spell(b, r.text[from:r.at])
 		} else {

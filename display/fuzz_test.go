@@ -3,7 +3,9 @@ package display
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
@@ -101,6 +103,27 @@ func TestRandomTexts(t *testing.T) {
 		checkPreview(t, s, rng.IntN(60))
 		checkPages(t, Visible(s), 1+rng.IntN(5), rng.IntN(60))
 		checkPages(t, s, 1+rng.IntN(5), rng.IntN(60))
+		checkSheets(t, s, 1+rng.IntN(5), rng.IntN(60))
+	}
+}
+
+// checkSheets holds what is shown of a value page by page, without making all of it safe,
+// against the same made safe whole.
+func checkSheets(t *testing.T, s string, rows, width int) {
+	t.Helper()
+	v := Value{Pointer: "/a", Kind: String, key: "/a", text: s}
+	safe := Visible(s)
+	p := Paginate(safe, rows, width)
+	want := Sheet{Item: v.item(safe, textWarnings(s)), Page: 1, Pages: 1}
+	for n := range p.Count() + 2 {
+		if want.Lines > rows || len(safe) > rows*width/4 {
+			want.Page, want.Pages = min(max(n, 1), p.Count()), p.Count()
+			want.Text, want.Title = p.Page(want.Page), p.Title(want.Page)
+		}
+		got, err := v.Sheet(t.Context(), n, rows, width)
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Fatalf("%q in %d rows of %d, page %d: %v\n got %+v\nwant %+v", s, rows, width, n, err, got, want)
+		}
 	}
 }
 
@@ -155,6 +178,7 @@ func FuzzPages(f *testing.F) {
 		safe := Visible(s)
 		checkPages(t, safe, rows, width)
 		checkPages(t, s, rows, width)
+		checkSheets(t, s, rows, width)
 		if p := Paginate(safe, rows, width); p.bytes != len(s) {
 			t.Fatalf("%q has %d bytes, the title says %d", s, len(s), p.bytes)
 		}
@@ -198,6 +222,47 @@ func leaves(t *testing.T, raw []byte) []any {
 		}
 	}
 	return out
+}
+
+// TestDifferentArgumentsLookDifferent: no two of many small arguments are listed the same.
+func TestDifferentArgumentsLookDifferent(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	keys := []string{"", "0", "1", "a", "a/0", "a[0]", "[0]", "~2", "a~20]", "[", "0]", "a~1"}
+	var grow func(depth int) any
+	grow = func(depth int) any {
+		switch n := rng.IntN(3); {
+		case depth == 0 || rng.IntN(4) == 0:
+			return []any{"x", "[]", nil, "null", []any{}, map[string]any{}}[rng.IntN(6)]
+		case n == 0:
+			return []any{grow(depth - 1)}
+		case n == 1:
+			return []any{grow(depth - 1), grow(depth - 1)}
+		}
+		out := map[string]any{}
+		for range 1 + rng.IntN(2) {
+			out[keys[rng.IntN(len(keys))]] = grow(depth - 1)
+		}
+		return out
+	}
+	shown := map[string]string{}
+	for range 20_000 {
+		raw, err := json.Marshal(grow(3))
+		if err != nil {
+			t.Fatal(err)
+		}
+		items, err := Arguments(raw)
+		if err != nil {
+			t.Fatalf("%s: %v", raw, err)
+		}
+		looks := fmt.Sprint(items)
+		if other, ok := shown[looks]; ok && other != string(raw) {
+			t.Fatalf("%s and %s look the same: %s", raw, other, looks)
+		}
+		shown[looks] = string(raw)
+	}
+	if len(shown) < 5_000 {
+		t.Errorf("only %d different ones", len(shown))
+	}
 }
 
 func FuzzArguments(f *testing.F) {

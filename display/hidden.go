@@ -1,6 +1,9 @@
 package display
 
-import "unicode"
+import (
+	"unicode"
+	"unicode/utf8"
+)
 
 // hidden reports whether a character is never shown as it is, wherever it stands.
 //
@@ -9,11 +12,10 @@ import "unicode"
 // points this Go does not know. Format characters that some fonts draw are hidden
 // too, because terminals give them no room.
 func hidden(r rune) bool {
-	if r == '\n' || r == '\t' || ' ' <= r && r < 0x7F {
-		return false
+	if r < utf8.RuneSelf {
+		return r != '\n' && r != '\t' && (r < ' ' || r == 0x7F)
 	}
-	return !unicode.IsGraphic(r) ||
-		unicode.In(r, unicode.Zs, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point, blank)
+	return known().of[r]&graphic == 0
 }
 
 // blank is what Unicode counts as a letter, mark or symbol and draws as nothing.
@@ -59,12 +61,17 @@ const (
 )
 
 func markOf(r rune) mark {
-	switch {
-	case r < 0x300:
+	if r < 0x300 {
 		return noMark
-	case conjoins(r) || unicode.In(r, unicode.Mn, unicode.Me):
+	}
+	return markIn(known().of[r])
+}
+
+func markIn(t trait) mark {
+	switch {
+	case t&stacks != 0:
 		return stacked
-	case unicode.Is(unicode.Mc, r):
+	case t&widens != 0:
 		return spacing
 	}
 	return noMark
@@ -72,4 +79,6 @@ func markOf(r rune) mark {
 
 // conjoins reports whether r is the vowel or the end of a Hangul syllable, a letter
 // that terminals draw on the one before it.
-func conjoins(r rune) bool { return 0x1160 <= r && r <= 0x11FF || 0xD7B0 <= r && r <= 0xD7FF }
+func conjoins(r rune) bool { return unicode.Is(conjoining, r) }
+
+var conjoining = &unicode.RangeTable{R16: []unicode.Range16{{Lo: 0x1160, Hi: 0x11FF, Stride: 1}, {Lo: 0xD7B0, Hi: 0xD7FF, Stride: 1}}}

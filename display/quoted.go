@@ -10,26 +10,38 @@ import (
 // pair, which every reader takes for something else, cannot be written with them.
 func (w *walker) string() (string, error) {
 	w.at++
-	rest := w.text[w.at:]
-	end := strings.IndexAny(rest, `"\`)
-	if rest[end] == '"' {
-		w.at += end + 1
-		return rest[:end], nil
+	from, escaped := w.at, false
+	for w.text[w.at] != '"' {
+		if w.text[w.at] == '\\' {
+			escaped = true
+			w.at++
+		}
+		w.at++
 	}
+	quoted := w.text[from:w.at]
+	w.at++
+	if !escaped {
+		return quoted, nil
+	}
+	return unquoted(quoted)
+}
+
+func unquoted(s string) (string, error) {
 	var b strings.Builder
+	b.Grow(len(s))
 	for {
-		b.WriteString(rest[:end])
-		if rest[end] == '"' {
-			w.at = len(w.text) - len(rest) + end + 1
+		at := strings.IndexByte(s, '\\')
+		if at < 0 {
+			b.WriteString(s)
 			return b.String(), nil
 		}
-		c, size := unescape(rest[end:])
+		c, size := unescape(s[at:])
 		if size == 0 {
 			return "", errNotCanonical
 		}
+		b.WriteString(s[:at])
 		b.WriteByte(c)
-		rest = rest[end+size:]
-		end = strings.IndexAny(rest, `"\`)
+		s = s[at+size:]
 	}
 }
 

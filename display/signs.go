@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // imitated is which ASCII sign a character looks like.
@@ -19,34 +20,73 @@ var imitated = map[rune]byte{
 	0xFE6B: '@', 0xFF20: '@', 0xFE60: '&', 0xFF06: '&', 0xFE69: '$', 0xFF04: '$', 0xFF1D: '=',
 }
 
-// falseSigns names each sign that imitates an ASCII one right after an ASCII
-// character: in a path, a host or a command, and not in Chinese prose, where a
-// fullwidth colon is a colon.
-func falseSigns(s string) []string {
-	var out []string
-	seen := map[rune]bool{}
-	var before rune
-	for i, r := range s {
-		sign, ok := imitated[r]
-		if ok && '!' <= before && before <= '~' && !seen[r] {
-			seen[r] = true
-			out = append(out, fmt.Sprintf(`"%s" holds %U, which looks like "%c"`, Preview(around(s, i), 60), r, sign))
+// signs names each sign that imitates an ASCII one right after an ASCII character: in a
+// path, a host or a command, and not in Chinese prose, where a fullwidth colon is a
+// colon. It is shown each character in turn.
+type signs struct {
+	text   string
+	before rune
+	seen   map[rune]bool
+	found  []falseSign // the last of them in a part whose end was not seen yet
+	ended  int         // how many of them are in parts whose end was
+}
+
+type falseSign struct {
+	sign  rune
+	looks byte
+	at    int
+	end   int // of the part without spaces that it is in
+}
+
+func (f *signs) see(at int, r rune, is trait) {
+	if is&space != 0 {
+		f.endPart(at)
+	}
+	if r >= utf8.RuneSelf && '!' <= f.before && f.before <= '~' {
+		if looks, ok := imitated[r]; ok && !f.seen[r] {
+			if f.seen == nil {
+				f.seen = map[rune]bool{}
+			}
+			f.seen[r] = true
+			f.found = append(f.found, falseSign{sign: r, looks: looks, at: at})
 		}
-		before = r
+	}
+	f.before = r
+}
+
+func (f *signs) endPart(at int) {
+	for ; f.ended < len(f.found); f.ended++ {
+		f.found[f.ended].end = at
+	}
+}
+
+// end is the warnings, once all of the text was seen.
+func (f *signs) end() []string {
+	f.endPart(len(f.text))
+	var out []string
+	for _, s := range f.found {
+		part := f.text[partBefore(f.text, s.at):s.end]
+		out = append(out, fmt.Sprintf(`"%s" holds %U, which looks like "%c"`, Preview(part, 60), s.sign, s.looks))
 	}
 	return out
 }
 
-// around is the part without spaces of s that position at lies in, from not far
-// before it.
-func around(s string, at int) string {
-	from := strings.LastIndexFunc(s[:at], unicode.IsSpace) + 1
-	for from < at && (s[from]&0xC0 == 0x80 || at-from > 24) {
+// partBefore is where the part without spaces that position at lies in begins, or not
+// far before it.
+func partBefore(s string, at int) int {
+	from := max(0, at-24)
+	for from < at && !utf8.RuneStart(s[from]) {
 		from++
 	}
-	part := s[from:]
-	if end := strings.IndexFunc(part[at-from:], unicode.IsSpace); end >= 0 {
-		part = part[:at-from+end]
+	return from + lastSpace(s[from:at])
+}
+
+// lastSpace is where the last space of s ends; 0 when there is none.
+func lastSpace(s string) int {
+	at := strings.LastIndexFunc(s, unicode.IsSpace)
+	if at < 0 {
+		return 0
 	}
-	return part
+	_, size := utf8.DecodeRuneInString(s[at:])
+	return at + size
 }

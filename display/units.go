@@ -75,6 +75,9 @@ func escape(safe string) (size, stands int) {
 	return 0, 0
 }
 
+// Size is "12,345 bytes".
+func Size(bytes int64) string { return counted(int(bytes), "byte") }
+
 // counted is "1 byte", "12,345 bytes".
 func counted(n int, what string) string {
 	if n == 1 {

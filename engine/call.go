@@ -83,8 +83,7 @@ func (e *Engine) do(ctx context.Context, c Call, id string) (Outcome, error) {
 			return Outcome{CallID: id}, e.refuse(ctx, call, d, "", err)
 		}
 	}
-	as := id
-	res, err := e.gate.Do(context.WithValue(ctx, ranAs{}, &as), call)
+	as, res, err := e.gate.DoAs(ctx, call)
 	e.hooks.over(e.log, call, res, err)
 	return Outcome{as, res}, err
 }
@@ -95,9 +94,6 @@ func (e *Engine) permitted(ctx context.Context, c writ.Call) bool {
 	d, err := decider{e}.Decide(ctx, c)
 	return err == nil && d.Effect != writ.Deny
 }
-
-// ranAs is the key of the id that a call ran under, where it was asked about before.
-type ranAs struct{}
 
 // refuse records a call that did not get as far as the gate.
 func (e *Engine) refuse(ctx context.Context, c writ.Call, d writ.Decision, resumes string, why error) error {
@@ -307,9 +303,6 @@ func (a approver) Approve(ctx context.Context, c writ.Call, d writ.Decision) (wr
 	resume := a.e.turns.wait(c.ID)
 	defer resume()
 	got, err := a.e.desk.Approve(ctx, c, d)
-	if as, ok := ctx.Value(ranAs{}).(*string); ok && got.ID != "" {
-		*as = got.ID
-	}
 	if err == nil && got.ID != c.ID {
 		a.e.turns.also(c.ID, got.ID)
 	}

@@ -34,7 +34,7 @@ func writeRequest(out io.Writer, r client.Approval, end string) error {
 	writeAnswers(out, r)
 	s := r.Shown
 	if s == nil {
-		fmt.Fprintf(out, "class     %s, risk %s%s\n(arguments are kept only while a request is open)\n", r.Class, r.Risk, danger)
+		fmt.Fprintf(out, "class     %s, risk %s%s\n(arguments are shown to people, while a request is open)\n", r.Class, r.Risk, danger)
 	} else if err := writeShown(out, r, s, danger); err != nil {
 		return err
 	}

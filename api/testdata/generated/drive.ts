@@ -37,7 +37,7 @@ const approval = asked.data.approval ?? "";
 say("asked", asked.response.status, asked.data.kind, approval.startsWith("call_"), approval === asked.data.call_id, asked.data.resume === `/v1/invocations/${approval}`);
 
 const waiting = await writ.GET("/v1/approvals/{id}", { params: { path: { id: approval } } });
-say("approval", waiting.data?.state, waiting.data?.call?.args, waiting.data?.call?.confinement.isolation);
+say("approval", waiting.data?.state, waiting.data?.args_bytes, waiting.data?.args_sha256 !== undefined, waiting.data?.call === undefined);
 
 const invocation = await writ.GET("/v1/invocations/{id}", { params: { path: { id: approval }, query: { wait: 0 } } });
 say("invocation", invocation.data?.status, invocation.data?.approval_status, invocation.data?.result !== undefined);
