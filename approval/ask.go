@@ -22,7 +22,7 @@ func (d *Desk) Approve(ctx context.Context, c writ.Call, dec writ.Decision) (wri
 	if c.Detached {
 		return d.takeUp(ctx, c)
 	}
-	grants := d.grants()
+	grants, changed := d.grants(), d.Watch() // before looking, so that no change is missed
 	first, g, err := d.first(ctx, c, dec)
 	var before *writ.Already
 	switch {
@@ -44,8 +44,8 @@ func (d *Desk) Approve(ctx context.Context, c writ.Call, dec writ.Decision) (wri
 		until, ends = d.now(), d.now()
 	}
 	for {
-		changed := d.Watch()
 		if id != "" {
+			changed = d.Watch()
 			if i, err = d.standing(ctx, id); err != nil {
 				d.letGo(id) // whoever leaves here holds nothing, or nobody ever runs it
 				return writ.Approval{ID: id}, err
