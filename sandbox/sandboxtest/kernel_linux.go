@@ -58,7 +58,7 @@ func testKernel(t *testing.T, d sandbox.Driver, have sandbox.Features) {
 	}
 	shm, queue := hostQueues(t)
 	rows = append(rows,
-		eperm("shared memory of the host", syscall.SYS_SHMAT, fmt.Sprintf("%d,0,0o10000", shm)),
+		eperm("shared memory of the host", syscall.SYS_SHMCTL, fmt.Sprintf("%d,2,bytes(256)", shm)), // IPC_STAT
 		eperm("a message queue of the host", syscall.SYS_MQ_OPEN, fmt.Sprintf("b'%s',0,0,0", queue)))
 	if !have.Has(sandbox.ProcessTable) { // what is nobody else's need not be refused
 		rows = append(rows,
