@@ -7,7 +7,9 @@ FUZZTIME ?= 60s
 
 # The launcher of the native sandbox: a few kilobytes of C without a library, which the
 # program carries inside itself.
+ifeq ($(shell $(GO) env GOOS),linux)
 LAUNCHER := sandbox/native/launcher/box-$(shell $(GO) env GOARCH)
+endif
 CC ?= cc
 LAUNCHER_FLAGS := -O2 -Wall -Wextra -Werror -static -nostdlib -ffreestanding -fno-stack-protector -fno-asynchronous-unwind-tables \
 	-fno-tree-loop-distribute-patterns -fno-pie -no-pie -Wl,--build-id=none -Wl,-z,noexecstack -Wl,-z,norelro -s
@@ -17,11 +19,16 @@ LAUNCHER_FLAGS := -O2 -Wall -Wextra -Werror -static -nostdlib -ffreestanding -fn
 build: $(LAUNCHER)
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/writ ./cmd/writ
 
-$(LAUNCHER): sandbox/native/launcher/box.c sandbox/native/launcher/sys.h | compiler
+sandbox/native/launcher/box-%: sandbox/native/launcher/box.c sandbox/native/launcher/sys.h | compiler
 	$(CC) $(LAUNCHER_FLAGS) -o $@ $<
 
+# A compiler and the kernel's headers, where they are missing.
 compiler:
-	@command -v $(CC) >/dev/null || $(MAKE) --no-print-directory deps
+	@printf '#include <asm/unistd.h>\n' | $(CC) -E - >/dev/null 2>&1 || { missing="gcc libc6-dev"; $(INSTALL); }
+
+INSTALL = echo "installing $$missing"; \
+	if [ "$$(id -u)" = 0 ]; then sudo=; else sudo=sudo; fi; \
+	$$sudo apt-get update -q && $$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends $$missing
 
 # Sets up on the embedded store, starts the daemon and says what to do next.
 run: build
@@ -32,11 +39,7 @@ run: build
 deps:
 	@for p in bash git python3 perl openssl gcc strace curl npm sqlite3; do command -v $$p >/dev/null || missing="$$missing $$p"; done; \
 	command -v node >/dev/null || missing="$$missing nodejs"; \
-	if [ -n "$$missing" ]; then \
-		echo "installing$$missing"; \
-		if [ "$$(id -u)" = 0 ]; then sudo=; else sudo=sudo; fi; \
-		$$sudo apt-get update -q && $$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends $$missing libc6-dev; \
-	fi
+	if [ -n "$$missing" ]; then $(INSTALL) libc6-dev; fi
 
 lint:
 	@bad=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$bad" ]; then echo "gofmt:"; echo "$$bad"; exit 1; fi

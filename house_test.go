@@ -84,7 +84,7 @@ var owners = map[string]struct {
 	"golang.org/x/crypto":                 {[]string{"person"}, "argon2id"},
 	"golang.org/x/term":                   {[]string{"cmd/writ"}, "typing a passphrase"},
 	"golang.org/x/net":                    {[]string{"host", "sandbox/calls"}, "IDNA and public suffixes; filters as the kernel takes them"},
-	"golang.org/x/sys":                    {[]string{"sandbox/calls", "sandbox/native", "sandbox/probe", "sandbox/subprocess", "sandbox/sandboxtest", "tool/files", "api"}, "system calls: boxes, renameat, peer credentials"},
+	"golang.org/x/sys":                    {[]string{"sandbox/calls", "sandbox/native", "sandbox/probe", "sandbox/reach", "sandbox/subprocess", "sandbox/sandboxtest", "tool/files", "api"}, "system calls: boxes, renameat, peer credentials"},
 	"github.com/google/go-cmp":            {[]string{"*"}, "tests"},
 	"github.com/rogpeppe/go-internal":     {[]string{"cmd/writ"}, "scripts of the command line, in tests"},
 	"os/exec":                             {[]string{"sandbox/native", "sandbox/probe", "sandbox/subprocess", "sandbox/confine", "sandbox/sandboxtest", "cmd/writ", "bench"}, "starting programs is for drivers and the command line"},

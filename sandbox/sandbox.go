@@ -120,6 +120,22 @@ func Demands(c writ.Confinement) []Feature {
 	return need
 }
 
+// Admit refuses a writ that a driver may not, or cannot, start a box for.
+func Admit(ctx context.Context, d Driver, w writ.Writ) error {
+	if !w.Valid() {
+		return writ.Fail(writ.Denied, "denied: there is no valid writ, so nothing runs", nil)
+	}
+	c := w.Confinement()
+	if c.Backend != "" && c.Backend != d.Name() {
+		return writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: the call is to run on driver "+c.Backend+", not "+d.Name(), nil)
+	}
+	have, err := d.Probe(ctx)
+	if err != nil {
+		return err
+	}
+	return Unmet(d.Name(), have, c)
+}
+
 // Unmet is the error for a confinement that a driver cannot enforce whole, or
 // nil when it can. For each thing that is missing it says why, as the probe found.
 func Unmet(driver string, have Features, c writ.Confinement) error {

@@ -160,6 +160,12 @@ func TestKeysThatBiteInTheDaemon(t *testing.T) {
 		if o := w.run("", "call", "shell_command", "command=true", "--json"); o.code != 0 || !strings.Contains(o.out, `"driver": "subprocess"`) {
 			t.Errorf("%+v", o)
 		}
+		for _, choice := range []string{"", "sandboxing: {default_backend: native}\n", "sandboxing: {default_backend: subprocess, overrides: {terminal: native}}\n"} {
+			w := newWorld(t, "level: standard\n", choice).init()
+			if o := w.run("", "call", "shell_command", "command=true", "--json"); o.code != 0 || !strings.Contains(o.out, `"driver": "native"`) {
+				t.Errorf("%q: %+v", choice, o)
+			}
+		}
 	})
 }
 

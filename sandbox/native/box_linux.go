@@ -3,7 +3,6 @@ package native
 import (
 	"context"
 	"errors"
-	"io"
 	"os"
 	"sync"
 	"syscall"
@@ -73,23 +72,14 @@ func (c *cell) run(p *reach.Plan, spec sandbox.Spec, show map[string]string) (*b
 	for _, f := range theirs {
 		f.Close()
 	}
-	go feed(pipes[0][1], spec.Stdin)
-	b.copies.Go(func() { b.drain(spec.Stdout, pipes[1][0]) })
-	b.copies.Go(func() { b.drain(spec.Stderr, pipes[2][0]) })
+	go sandbox.Feed(pipes[0][1], spec.Stdin)
+	b.copies.Go(func() { b.taken(sandbox.Drain(spec.Stdout, pipes[1][0])) })
+	b.copies.Go(func() { b.taken(sandbox.Drain(spec.Stderr, pipes[2][0])) })
 	b.watch(p.Wall)
 	return b, nil
 }
 
 func fdOf(f *os.File) int { return int(f.Fd()) }
-
-// feed copies the caller's input. It ends at the latest when the box has ended
-// and the next piece of input comes.
-func feed(to *os.File, from io.Reader) {
-	defer to.Close()
-	if from != nil {
-		io.Copy(to, from) // a box that does not read its input is not an error
-	}
-}
 
 // watch ends the box at its time limit, and notes how it ended.
 func (b *box) watch(wall time.Duration) {
@@ -167,26 +157,9 @@ func (b *box) Wait(ctx context.Context) (sandbox.Exit, error) {
 	return exit, nil
 }
 
-// drain passes output on as it comes. After a failed write it goes on reading,
-// so that the box is not stopped by a full pipe.
-func (b *box) drain(to io.Writer, from *os.File) {
-	defer from.Close()
-	if to == nil {
-		to = io.Discard
-	}
-	buf := make([]byte, 32<<10)
-	for {
-		n, err := from.Read(buf)
-		if n > 0 {
-			if _, werr := to.Write(buf[:n]); werr != nil {
-				to = io.Discard
-				b.mu.Lock()
-				b.writeErr = errors.Join(b.writeErr, werr)
-				b.mu.Unlock()
-			}
-		}
-		if err != nil {
-			return
-		}
-	}
+// taken notes that output could not be delivered.
+func (b *box) taken(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.writeErr = errors.Join(b.writeErr, err)
 }

@@ -35,18 +35,7 @@ const ahead = 4
 // a reader that blocks forever keeps one goroutine. Writers must not block
 // forever: a box whose output nobody takes is not waited out.
 func (d *Driver) Start(ctx context.Context, w writ.Writ, spec sandbox.Spec) (sandbox.Box, error) {
-	if !w.Valid() {
-		return nil, writ.Fail(writ.Denied, "denied: there is no valid writ, so nothing runs", nil)
-	}
-	c := w.Confinement()
-	if c.Backend != "" && c.Backend != Name {
-		return nil, writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: the call is to run on driver "+c.Backend+", not "+Name, nil)
-	}
-	have, err := d.Probe(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if err := sandbox.Unmet(Name, have, c); err != nil {
+	if err := sandbox.Admit(ctx, d, w); err != nil {
 		return nil, err
 	}
 	return d.start(ctx, w, spec, nil)

@@ -26,6 +26,10 @@ func (s *script) become(p *reach.Plan, stdio [3]int) error {
 	if err != nil {
 		return err
 	}
+	limits, err := p.Limits.All()
+	if err != nil {
+		return err
+	}
 	s.doing(stepLandlock)
 	s.landlock(p)
 	s.doing(stepDrop)
@@ -41,7 +45,7 @@ func (s *script) become(p *reach.Plan, stdio [3]int) error {
 	s.doing(stepDir)
 	s.call(unix.SYS_CHDIR, s.text(inside(p.Dir)))
 	s.doing(stepLimits)
-	s.limits(p.Limits)
+	s.limits(limits)
 	for i, fd := range stdio {
 		s.call(unix.SYS_DUP3, s.fd(fd), num(i), num(0))
 	}
@@ -65,28 +69,9 @@ func (s *script) seccomp(filter []unix.SockFilter) {
 	s.call(unix.SYS_SECCOMP, num(unix.SECCOMP_SET_MODE_FILTER), num(0), program)
 }
 
-// limits are hard and soft. Where the daemon itself has less, that stays.
-func (s *script) limits(l reach.Limits) {
-	for _, r := range []struct {
-		what int
-		max  uint64
-	}{
-		{unix.RLIMIT_CORE, 0},
-		{unix.RLIMIT_MSGQUEUE, 0},
-		{unix.RLIMIT_MEMLOCK, 64 << 10},
-		{unix.RLIMIT_NICE, 0},
-		{unix.RLIMIT_RTPRIO, 0},
-		{unix.RLIMIT_SIGPENDING, 1024},
-		{unix.RLIMIT_FSIZE, l.Size},
-		{unix.RLIMIT_NOFILE, l.Files},
-		{unix.RLIMIT_NPROC, l.Pids},
-		{unix.RLIMIT_DATA, l.Data},
-		{unix.RLIMIT_AS, l.Address},
-	} {
-		var now unix.Rlimit
-		if unix.Getrlimit(r.what, &now) == nil {
-			r.max = min(r.max, now.Max)
-		}
-		s.call(unix.SYS_PRLIMIT64, num(0), num(r.what), s.bytes(asBytes(unix.Rlimit{Cur: r.max, Max: r.max})), num(0))
+// limits sets those of the command and all its children.
+func (s *script) limits(all []reach.Limit) {
+	for _, l := range all {
+		s.call(unix.SYS_PRLIMIT64, num(0), num(l.What), s.bytes(asBytes(unix.Rlimit{Cur: l.Max, Max: l.Max})), num(0))
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/sandbox"
+	"golang.org/x/sys/unix"
 )
 
 // A Plan is one box.
@@ -40,6 +41,39 @@ type Limits struct {
 	Pids    uint64 `json:"nproc"`
 	Files   uint64 `json:"nofile"`
 	Size    uint64 `json:"fsize"`
+}
+
+// A Limit is one of the kernel's, hard and soft.
+type Limit struct {
+	What int
+	Max  uint64
+}
+
+// All is every limit that a box gets, those that are the same for each included. What
+// this process has less of stays so: raising would need a privilege, and never is the
+// wish.
+func (l Limits) All() ([]Limit, error) {
+	all := []Limit{
+		{unix.RLIMIT_CORE, 0},
+		{unix.RLIMIT_MSGQUEUE, 0},
+		{unix.RLIMIT_MEMLOCK, 64 << 10},
+		{unix.RLIMIT_NICE, 0},
+		{unix.RLIMIT_RTPRIO, 0},
+		{unix.RLIMIT_SIGPENDING, 1024},
+		{unix.RLIMIT_FSIZE, l.Size},
+		{unix.RLIMIT_NOFILE, l.Files},
+		{unix.RLIMIT_NPROC, l.Pids},
+		{unix.RLIMIT_DATA, l.Data},
+		{unix.RLIMIT_AS, l.Address},
+	}
+	for i := range all {
+		var now unix.Rlimit
+		if err := unix.Getrlimit(all[i].What, &now); err != nil {
+			return nil, fmt.Errorf("limit %d: %w", all[i].What, err)
+		}
+		all[i].Max = min(all[i].Max, now.Max)
+	}
+	return all, nil
 }
 
 // Of plans a box. shown are files that the driver itself puts into it.

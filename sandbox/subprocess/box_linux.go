@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"sync"
@@ -108,26 +107,9 @@ func (b *box) Wait(ctx context.Context) (sandbox.Exit, error) {
 	return exit, nil
 }
 
-// drain passes output on as it comes. After a failed write it goes on reading,
-// so that the box is not stopped by a full pipe.
-func (b *box) drain(to io.Writer, from *os.File) {
-	defer from.Close()
-	if to == nil {
-		to = io.Discard
-	}
-	buf := make([]byte, 32<<10)
-	for {
-		n, err := from.Read(buf)
-		if n > 0 {
-			if _, werr := to.Write(buf[:n]); werr != nil {
-				to = io.Discard
-				b.mu.Lock()
-				b.writeErr = errors.Join(b.writeErr, werr)
-				b.mu.Unlock()
-			}
-		}
-		if err != nil {
-			return
-		}
-	}
+// taken notes that output could not be delivered.
+func (b *box) taken(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.writeErr = errors.Join(b.writeErr, err)
 }

@@ -153,31 +153,15 @@ func reserveHeap(j job) {
 	runtime.GC()
 }
 
-// setLimits sets the limits of the command and all its children, hard and soft.
+// setLimits sets the limits of the command and all its children.
 func setLimits(l reach.Limits) error {
-	for _, r := range []struct {
-		what int
-		max  uint64
-	}{
-		{unix.RLIMIT_CORE, 0},
-		{unix.RLIMIT_MSGQUEUE, 0},
-		{unix.RLIMIT_MEMLOCK, 64 << 10},
-		{unix.RLIMIT_NICE, 0},
-		{unix.RLIMIT_RTPRIO, 0},
-		{unix.RLIMIT_SIGPENDING, 1024},
-		{unix.RLIMIT_FSIZE, l.Size},
-		{unix.RLIMIT_NOFILE, l.Files},
-		{unix.RLIMIT_NPROC, l.Pids},
-		{unix.RLIMIT_DATA, l.Data},
-		{unix.RLIMIT_AS, l.Address},
-	} {
-		var now unix.Rlimit
-		if err := unix.Getrlimit(r.what, &now); err != nil {
-			return err
-		}
-		n := min(r.max, now.Max) // raising would need a privilege, and never is the wish
-		if err := unix.Setrlimit(r.what, &unix.Rlimit{Cur: n, Max: n}); err != nil {
-			return fmt.Errorf("limit %d: %w", r.what, err)
+	all, err := l.All()
+	if err != nil {
+		return err
+	}
+	for _, r := range all {
+		if err := unix.Setrlimit(r.What, &unix.Rlimit{Cur: r.Max, Max: r.Max}); err != nil {
+			return fmt.Errorf("limit %d: %w", r.What, err)
 		}
 	}
 	return nil

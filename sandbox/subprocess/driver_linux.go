@@ -30,18 +30,7 @@ const startWithin = 20 * time.Second
 // a reader that blocks forever keeps one goroutine. Writers must not block
 // forever: a box whose output nobody takes is not waited out.
 func (d *Driver) Start(ctx context.Context, w writ.Writ, spec sandbox.Spec) (sandbox.Box, error) {
-	if !w.Valid() {
-		return nil, writ.Fail(writ.Denied, "denied: there is no valid writ, so nothing runs", nil)
-	}
-	c := w.Confinement()
-	if c.Backend != "" && c.Backend != Name {
-		return nil, writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: the call is to run on driver "+c.Backend+", not "+Name, nil)
-	}
-	have, err := d.Probe(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if err := sandbox.Unmet(Name, have, c); err != nil {
+	if err := sandbox.Admit(ctx, d, w); err != nil {
 		return nil, err
 	}
 	return d.start(ctx, w, spec, nil)
@@ -126,19 +115,10 @@ func launch(launcher []string, spec sandbox.Spec) (b *box, err error) {
 		return nil, err
 	}
 	b.decode = json.NewDecoder(io.LimitReader(b.status, 1<<20))
-	go feed(stdin, spec.Stdin)
-	b.copies.Go(func() { b.drain(spec.Stdout, stdout) })
-	b.copies.Go(func() { b.drain(spec.Stderr, stderr) })
+	go sandbox.Feed(stdin, spec.Stdin)
+	b.copies.Go(func() { b.taken(sandbox.Drain(spec.Stdout, stdout)) })
+	b.copies.Go(func() { b.taken(sandbox.Drain(spec.Stderr, stderr)) })
 	return b, nil
-}
-
-// feed copies the caller's input. It ends at the latest when the box has ended
-// and the next piece of input comes.
-func feed(to *os.File, from io.Reader) {
-	defer to.Close()
-	if from != nil {
-		io.Copy(to, from) // a box that does not read its input is not an error
-	}
 }
 
 // explain turns the failure of a step into an error with something to do.
