@@ -30,6 +30,8 @@ func (x *exchange) grantView(g store.Grant) client.Grant {
 	v := client.Grant{ID: g.ID, From: g.Invocation, Agent: g.Agent, Tool: g.Tool, Class: g.Class, Uses: g.Used, Max: g.Max, Made: g.Made, By: g.By,
 		Expires: g.Expires, Revoked: g.Revoked, State: "live"}
 	switch {
+	case g.Revoked != "" && g.RevokedBy == "": // a stop or a reload ended it, and nobody by name
+		v.State = "void"
 	case g.Revoked != "":
 		v.State = "revoked"
 	case g.Expires <= now:

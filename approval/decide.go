@@ -42,6 +42,9 @@ func (d *Desk) Decide(ctx context.Context, ans Answer) error {
 	if ans.Person == "" || ans.Factor == "" {
 		return writ.Fail(writ.Unauthenticated, "only a person decides", nil)
 	}
+	if len(ans.Reason) > maxWords {
+		return tooLong("reason", ans.Reason)
+	}
 	i, err := d.request1(ctx, ans.ID)
 	if err != nil {
 		return err
@@ -77,6 +80,13 @@ func (d *Desk) Decide(ctx context.Context, ans Answer) error {
 		d.Changed()
 	}
 	return err
+}
+
+// maxWords bounds what a person writes about a call: the agent is told all of it.
+const maxWords = 2000
+
+func tooLong(what, text string) error {
+	return writ.Fail(writ.Invalid, fmt.Sprintf("%s: it has %d bytes and may have %d; say it shorter", what, len(text), maxWords), nil)
 }
 
 var errNotDecided = errors.New("not decided")
@@ -350,6 +360,9 @@ func (d *Desk) mayNot(ctx context.Context, i store.Invocation, ans Answer) error
 
 // Resolve writes down what a person found out about an unknown outcome.
 func (d *Desk) Resolve(ctx context.Context, r store.Resolution, factor string) error {
+	if len(r.Note) > maxWords {
+		return tooLong("note", r.Note)
+	}
 	i, ok, err := d.store.Invocation(ctx, r.Invocation)
 	if err != nil || !ok {
 		return errors.Join(err, notFound(r.Invocation))

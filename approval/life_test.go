@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -347,6 +348,9 @@ func TestResolve(t *testing.T) {
 		<-done
 		before := o.invocation(c.ID)
 		word := store.Resolution{Invocation: c.ID, Happened: "yes", Note: "it is there", By: "alice"}
+		long := word
+		long.Note = strings.Repeat("x", maxWords+1)
+		says(t, o.desk.Resolve(t.Context(), long, "passphrase"), writ.Invalid, "note: it has 2001 bytes and may have 2000")
 		o.must(o.desk.Resolve(t.Context(), word, "passphrase"))
 		says(t, o.desk.Resolve(t.Context(), word, "passphrase"), writ.Conflict, "only an unknown outcome is resolved, once")
 		if after := o.invocation(c.ID); after.Status != "unknown" || after.Completed != before.Completed {

@@ -278,3 +278,14 @@ func TestClockSetBack(t *testing.T) {
 		}
 	})
 }
+
+// TestWordsAreBounded: what a person says to an agent is not a way to flood it.
+func TestWordsAreBounded(t *testing.T) {
+	within(t, func(t *testing.T, o *office) {
+		r := o.ask(call("ls", 0))
+		no := Answer{ID: r.ID, Digest: r.Digest, Reason: strings.Repeat("x", maxWords+1), Person: "alice", Factor: "passphrase"}
+		says(t, o.desk.Decide(t.Context(), no), writ.Invalid, "reason: it has 2001 bytes and may have 2000")
+		no.Reason = no.Reason[1:]
+		o.must(o.desk.Decide(t.Context(), no))
+	})
+}
