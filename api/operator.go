@@ -57,7 +57,7 @@ func reloadConfig(x *exchange) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return client.Reloaded{Path: c.Path, Policy: c.Digest.String(), Warnings: c.Warnings}, nil
+	return client.Reloaded{Path: c.Path, Policy: c.Digest.String(), Warnings: c.Warnings, Ended: c.Ended}, nil
 }
 
 func doctor(x *exchange) (any, error) {

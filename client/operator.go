@@ -59,6 +59,7 @@ type Reloaded struct {
 	Path     string   `json:"path"`
 	Policy   string   `json:"policy" jsonschema:"its digest"`
 	Warnings []string `json:"warnings"`
+	Ended    int      `json:"ended" jsonschema:"how many requests and unused approvals ended; their calls are decided again when they are made again"`
 }
 
 // Doctor is what examining the set-up found.

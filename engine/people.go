@@ -206,7 +206,7 @@ func (e *Engine) AddPerson(ctx context.Context, n NewPerson, cred Credentials) e
 		}
 		ok, err := tx.AddPerson(p)
 		if err == nil && !ok {
-			err = writ.Fail(writ.Conflict, fmt.Sprintf("%s is there already; 'writ person role %s ROLE' changes the role", p.Name, p.Name), nil)
+			err = writ.Fail(writ.Conflict, fmt.Sprintf("%s is there already, perhaps in other letters ('writ person list' shows who there is); 'writ person role NAME ROLE' changes a role", p.Name), nil)
 		}
 		return about("person.added", by.Name, p.Name, wire.Str("role", p.Role)), err
 	})

@@ -108,7 +108,7 @@ func TestChangingPeople(t *testing.T) {
 		{"a role that is none", add("carol", "aprover", "long enough", "alice"), writ.Invalid, `there is no role "aprover"; did you mean approver?; there are viewer, approver, operator, admin`},
 		{"a bad name", add("ca rol", "viewer", "long enough", "alice"), writ.Invalid, "a person's name has letters, digits, _ . and -, at most 64"},
 		{"a short passphrase", add("carol", "viewer", "short", "alice"), writ.Invalid, "the passphrase is too short; use at least 8 characters"},
-		{"twice", add("bob", "viewer", "long enough", "alice"), writ.Conflict, "bob is there already; 'writ person role bob ROLE' changes the role"},
+		{"twice", add("bob", "viewer", "long enough", "alice"), writ.Conflict, "bob is there already, perhaps in other letters ('writ person list' shows who there is); 'writ person role NAME ROLE' changes a role"},
 		{"first again", f.AddFirstPerson(ctx, cred("mallory")), writ.Conflict, "the first person is there already; an admin adds others with 'writ person add NAME ROLE'"},
 		{"the last admin", f.SetRole(ctx, "alice", "operator", cred("alice")), writ.Conflict, "alice is the last admin, and without one nobody could make another; first: writ person role SOMEBODY admin"},
 		{"raising oneself", f.SetRole(ctx, "bob", "admin", cred("bob")), writ.Denied, "bob has the role approver, and this takes admin; an admin changes it with 'writ person role bob ROLE'"},

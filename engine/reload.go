@@ -16,9 +16,9 @@ import (
 // it is checked first; one that does not hold changes nothing. It is swapped in at
 // once: calls in flight keep what they were decided under, and what people were
 // asked, or agreed to, under another configuration ends, so that it is decided again.
-func (e *Engine) Reload(ctx context.Context) (*config.Config, error) {
+func (e *Engine) Reload(ctx context.Context) (*Reloaded, error) {
 	ctx = context.WithoutCancel(ctx) // whoever asked may go; what was begun is carried out
-	before, next, err := e.reload(ctx)
+	before, next, ended, err := e.reload(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -32,25 +32,31 @@ func (e *Engine) Reload(ctx context.Context) (*config.Config, error) {
 	if err := e.endDelegations(ctx, "parent removed", gone); err != nil {
 		e.log.Error("children of agents that left the configuration could not be ended", "err", err)
 	}
-	e.log.Info("configuration reloaded", "policy", next.cfg.Digest.Short(), "warnings", len(next.cfg.Warnings))
-	return next.cfg, nil
+	e.log.Info("configuration reloaded", "policy", next.cfg.Digest.Short(), "warnings", len(next.cfg.Warnings), "ended", ended)
+	return &Reloaded{Config: next.cfg, Ended: ended}, nil
+}
+
+// Reloaded is the configuration in force after a reload.
+type Reloaded struct {
+	*config.Config
+	Ended int // how many requests and unused approvals ended, to be decided again
 }
 
 // reload checks, records and swaps.
-func (e *Engine) reload(ctx context.Context) (before, next *rules, err error) {
+func (e *Engine) reload(ctx context.Context) (before, next *rules, ended int, err error) {
 	e.changing.Lock()
 	defer e.changing.Unlock()
 	old := e.at().cfg
 	cfg, loaded, err := load(old.Path, e.registered)
 	if err != nil {
-		return nil, nil, writ.Fail(writ.Invalid, "the configuration does not hold, and the one before stays in force:\n"+err.Error(), nil)
+		return nil, nil, 0, writ.Fail(writ.Invalid, "the configuration does not hold, and the one before stays in force:\n"+err.Error(), nil)
 	}
 	if keys := needRestart(old, cfg); len(keys) > 0 {
-		return nil, nil, writ.Fail(writ.Conflict, "the one before stays in force, because some keys are read at the start only: "+strings.Join(keys, ", ")+
+		return nil, nil, 0, writ.Fail(writ.Conflict, "the one before stays in force, because some keys are read at the start only: "+strings.Join(keys, ", ")+
 			"; end the daemon with 'writ serve --stop' and the next command starts it anew", nil)
 	}
 	if next, err = e.assemble(ctx, cfg, loaded); err != nil {
-		return nil, nil, err
+		return nil, nil, 0, err
 	}
 	err = e.ledger.Write(ctx, func(tx *store.Tx) (ledger.Entry, error) {
 		entry := ledger.Entry{Kind: "config.reloaded", Data: []wire.Field{
@@ -63,14 +69,15 @@ func (e *Engine) reload(ctx context.Context) (before, next *rules, err error) {
 			return entry, err
 		}
 		entry.Also, err = approval.EndAsked(tx, "*", "", "", "reloaded", e.ledger.Now())
+		ended = len(entry.Also)
 		return entry, err
 	})
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, 0, err
 	}
 	before = e.rules.Swap(next)
 	e.prior.Store(before)
-	return before, next, nil
+	return before, next, ended, nil
 }
 
 // needRestart names the keys that differ and are used when the daemon starts only.

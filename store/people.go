@@ -29,9 +29,10 @@ func (tx *Tx) AddFirstPerson(p Person) (bool, error) {
 		p.Name, p.Role, p.Passphrase, p.Created)
 }
 
-// AddPerson adds somebody; it reports false when there is one of that name.
+// AddPerson adds somebody; it reports false when there is one of that name, in whatever
+// letters: who decided must be plain to whoever reads of it.
 func (tx *Tx) AddPerson(p Person) (bool, error) {
-	return tx.changed(`INSERT INTO people (name, role, passphrase, created_at) SELECT $1, $2, $3, $4 WHERE NOT EXISTS (SELECT 1 FROM people WHERE name = $1)`,
+	return tx.changed(`INSERT INTO people (name, role, passphrase, created_at) SELECT $1, $2, $3, $4 WHERE NOT EXISTS (SELECT 1 FROM people WHERE lower(name) = lower($1))`,
 		p.Name, p.Role, p.Passphrase, p.Created)
 }
 

@@ -26,7 +26,7 @@ func (a *app) toolDiff() *cobra.Command {
 				return err
 			}
 			if a.json {
-				return a.print(d)
+				return printJSON(d)
 			}
 			showDiff(d)
 			return nil

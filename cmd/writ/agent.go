@@ -32,7 +32,7 @@ func (a *app) agentList() *cobra.Command {
 				return err
 			}
 			if a.json {
-				return a.print(agents)
+				return printJSON(agents)
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "NAME\tLEVEL\tROLE\tAUTONOMY\tWORKSPACE\tTOOLS\tSTATE")
@@ -63,7 +63,7 @@ func (a *app) agentShow() *cobra.Command {
 				return err
 			}
 			if a.json {
-				return a.print(g)
+				return printJSON(g)
 			}
 			showAgent(g)
 			return nil
@@ -113,7 +113,7 @@ func (a *app) agentToken() *cobra.Command {
 				return err
 			}
 			if a.json {
-				return a.print(made)
+				return printJSON(made)
 			}
 			showToken(made.Agent, made.Token, made.ID)
 			return nil

@@ -47,7 +47,7 @@ func (a *app) approvalList() *cobra.Command {
 			}
 			slices.Reverse(rs) // the newest last, beside the prompt
 			if a.json {
-				return a.print(rs)
+				return printJSON(rs)
 			}
 			if len(rs) == 0 {
 				fmt.Println("nothing waits")
@@ -129,7 +129,7 @@ func (a *app) approvalShow() *cobra.Command {
 				return err
 			}
 			if a.json {
-				return a.print(r)
+				return printJSON(r)
 			}
 			end, err := endOf(cmd.Context(), daemon, r)
 			if err != nil {
@@ -223,7 +223,7 @@ func (a *app) answer(ctx context.Context, daemon *client.Client, id string, req 
 		return err
 	}
 	if a.json {
-		return a.print(r)
+		return printJSON(r)
 	}
 	switch {
 	case r.State == "pending":

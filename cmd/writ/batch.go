@@ -83,7 +83,7 @@ func readCalls(path string) ([]client.BatchCall, error) {
 
 func (a *app) showBatch(calls []client.BatchCall, reply client.BatchReply) error {
 	if a.json {
-		if err := a.print(reply); err != nil {
+		if err := printJSON(reply); err != nil {
 			return err
 		}
 	}

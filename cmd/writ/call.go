@@ -145,7 +145,7 @@ func (a *app) call(ctx context.Context, daemon *client.Client, req client.CallRe
 			return a.showReply(reply)
 		case refused && p.Kind == writ.Pending && noWait:
 			if a.json {
-				return errors.Join(a.print(p), exitCode(exitPending))
+				return errors.Join(printJSON(p), exitCode(exitPending))
 			}
 			return a.leftPending(p.Approval)
 		case refused && p.Kind == writ.Pending:
@@ -163,9 +163,6 @@ func (a *app) call(ctx context.Context, daemon *client.Client, req client.CallRe
 			req.Key = ownKey() // its key has that end now
 		default:
 			w.quiet()
-			if a.json && refused {
-				return errors.Join(a.print(p), exitCode(codeOf(err)))
-			}
 			return brokenOff(ctx, err)
 		}
 	}
@@ -207,7 +204,7 @@ func (a *app) leftPending(id string) error {
 
 func (a *app) showReply(reply client.CallReply) error {
 	if a.json {
-		if err := a.print(reply); err != nil {
+		if err := printJSON(reply); err != nil {
 			return err
 		}
 	} else {

@@ -26,7 +26,7 @@ func (a *app) configCheck() *cobra.Command {
 				return err
 			}
 			if a.json {
-				return a.print(map[string]any{"path": cfg.Path, "digest": cfg.Digest, "warnings": cfg.Warnings})
+				return printJSON(map[string]any{"path": cfg.Path, "digest": cfg.Digest, "warnings": cfg.Warnings})
 			}
 			for _, w := range cfg.Warnings {
 				fmt.Println("warning:", w)
@@ -54,7 +54,7 @@ func (a *app) configShow() *cobra.Command {
 				}
 			}
 			if a.json {
-				return a.print(values)
+				return printJSON(values)
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			for _, v := range values {

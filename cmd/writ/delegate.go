@@ -39,7 +39,7 @@ is over.`,
 				return err
 			}
 			if a.json {
-				return a.print(d)
+				return printJSON(d)
 			}
 			fmt.Printf("agent %s, delegated by %s until %s; its token, shown this once:\n\n  export WRIT_TOKEN=%s\n\n", d.Agent, d.Parent, d.Expires, d.Token)
 			return nil
@@ -93,7 +93,7 @@ func (a *app) agentTree() *cobra.Command {
 				return err
 			}
 			if a.json {
-				return a.print(tree.Agents)
+				return printJSON(tree.Agents)
 			}
 			showTree(tree.Agents, "")
 			return nil

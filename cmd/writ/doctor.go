@@ -35,7 +35,7 @@ in it and reports what held.`,
 			}
 			d.Warnings = append(d.Warnings, short...)
 			if a.json {
-				return a.print(d)
+				return printJSON(d)
 			}
 			return showDoctor(d)
 		},

@@ -63,7 +63,9 @@ func TestWhyARequestEnded(t *testing.T) {
 	}
 	id = w.asks("f")
 	w.edit("level: standard", "level: restricted")
-	w.must("", "config", "reload")
+	if out := w.must("", "config", "reload"); !strings.Contains(out, "1 requests and unused approvals ended") {
+		t.Errorf("reload: %s", out)
+	}
 	ended(id, `ended     \d+s ago: the configuration changed`, "the configuration changed")
 }
 

@@ -73,7 +73,7 @@ func effectCode(effect string) error {
 
 func (a *app) showExplanation(x client.Explanation) error {
 	if a.json {
-		return a.print(x)
+		return printJSON(x)
 	}
 	fmt.Printf("%s   (action %s, risk %s, class %s)\n\n", strings.ToUpper(x.Effect), x.Action, x.Risk, x.Class)
 	showReasons(os.Stdout, x.Reasons)

@@ -128,7 +128,7 @@ func (a *app) approvalGrants() *cobra.Command {
 				gs = slices.DeleteFunc(gs, func(g client.Grant) bool { return g.State != "live" })
 			}
 			if a.json {
-				return a.print(gs)
+				return printJSON(gs)
 			}
 			if len(gs) == 0 {
 				fmt.Println("nothing is granted")
@@ -171,7 +171,7 @@ func (a *app) approvalRevoke() *cobra.Command {
 				return err
 			}
 			if a.json {
-				return a.print(client.Status{Status: "revoked"})
+				return printJSON(client.Status{Status: "revoked"})
 			}
 			fmt.Printf("%s revoked\n", args[0])
 			return nil

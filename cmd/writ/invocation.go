@@ -48,7 +48,7 @@ func (a *app) invocationList() *cobra.Command {
 				return err
 			}
 			if a.json {
-				return a.print(page.Data)
+				return printJSON(page.Data)
 			}
 			return listInvocations(page)
 		},
@@ -126,7 +126,7 @@ func (a *app) invocationShow() *cobra.Command {
 
 func (a *app) showInvocation(i client.Invocation) error {
 	if a.json {
-		return a.print(i)
+		return printJSON(i)
 	}
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	line := func(name, format string, args ...any) { fmt.Fprintf(w, "%s\t%s\n", name, fmt.Sprintf(format, args...)) }
@@ -211,7 +211,7 @@ func (a *app) invocationCancel() *cobra.Command {
 				return err
 			}
 			if a.json {
-				return a.print(i)
+				return printJSON(i)
 			}
 			fmt.Printf("%s %s\n", i.ID, i.Status)
 			return nil

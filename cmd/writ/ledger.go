@@ -128,7 +128,7 @@ func (a *app) ledgerShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.print(entries)
+			return printJSON(entries)
 		},
 	}
 }
@@ -191,7 +191,7 @@ func (a *app) verify(ctx context.Context, file, key, head string) (ledger.Report
 
 func (a *app) showReport(r ledger.Report) error {
 	if a.json {
-		if err := a.print(r); err != nil {
+		if err := printJSON(r); err != nil {
 			return err
 		}
 	} else {

@@ -46,13 +46,37 @@ func run(ctx context.Context, args []string) int {
 	if errors.As(err, &quiet) {
 		return int(quiet)
 	}
-	fmt.Fprintln(os.Stderr, "writ: "+visible(message(err)))
 	var usage usageError
-	if errors.As(err, &usage) {
-		fmt.Fprintf(os.Stderr, "Run '%s --help' for how it is used.\n", cmd.CommandPath())
-		return exitUsage
+	wrong := errors.As(err, &usage)
+	code := codeOf(err)
+	if wrong {
+		code = exitUsage
 	}
-	return codeOf(err)
+	if asJSON, _ := root.PersistentFlags().GetBool("json"); asJSON && printJSON(asProblem(err, wrong)) == nil {
+		return code
+	}
+	fmt.Fprintln(os.Stderr, "writ: "+visible(message(err)))
+	if wrong {
+		fmt.Fprintf(os.Stderr, "Run '%s --help' for how it is used.\n", cmd.CommandPath())
+	}
+	return code
+}
+
+// asProblem is an error as --json shows it: the daemon's own, or one in that form.
+func asProblem(err error, usage bool) any {
+	var p *client.Problem
+	if errors.As(err, &p) {
+		return p
+	}
+	kind := writ.KindOf(err)
+	if usage {
+		kind = writ.Invalid
+	}
+	return struct {
+		Type   string    `json:"type"`
+		Detail string    `json:"detail"`
+		Kind   writ.Kind `json:"kind"`
+	}{"urn:writ:problem:" + string(kind), message(err), kind}
 }
 
 // exitCode ends the program without another message.

@@ -103,7 +103,7 @@ func (a *app) personList() *cobra.Command {
 				return err
 			}
 			if a.json {
-				return a.print(people)
+				return printJSON(people)
 			}
 			if len(people) == 0 {
 				fmt.Printf("there is nobody yet; '%s init' makes the first person\n", self())
@@ -267,7 +267,7 @@ func (p *passphraseSource) chosenBy(ctx context.Context, name string) (string, e
 // tell says what was done, to a person or as JSON.
 func (a *app) tell(text string, v any) error {
 	if a.json {
-		return a.print(v)
+		return printJSON(v)
 	}
 	fmt.Println(text)
 	return nil

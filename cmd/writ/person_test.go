@@ -101,7 +101,7 @@ func TestPeople(t *testing.T) {
 		t.Errorf("list:\n%s", out)
 	}
 	id := w.asks("x")
-	says(t, "nobody in particular", w.run(pass+"\n", "approval", "approve", id, "--json", "--passphrase-stdin"), 1, "there are several people; say who you are, with --as NAME")
+	says(t, "nobody in particular", w.run(pass+"\n", "approval", "approve", id, "--passphrase-stdin"), 1, "there are several people; say who you are, with --as NAME")
 	viewer := func(name, takes string) string {
 		return name + " has the role viewer, and this takes " + takes + "; an admin changes it with 'writ person role " + name + " ROLE'"
 	}

@@ -37,12 +37,15 @@ new start: writ serve --stop.`,
 			}
 			r.Warnings = append(r.Warnings, short...)
 			if a.json {
-				return a.print(r)
+				return printJSON(r)
 			}
 			for _, w := range r.Warnings {
 				fmt.Println("warning:", visible(w))
 			}
 			fmt.Println("reloaded; policy", r.Policy)
+			if r.Ended > 0 {
+				fmt.Printf("%d requests and unused approvals ended: their calls are decided again when they are made again\n", r.Ended)
+			}
 			return sayHeld(cmd.Context(), c)
 		},
 	}

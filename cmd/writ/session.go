@@ -61,7 +61,7 @@ to the token's session of the day. A session ends after an hour idle.`,
 				return err
 			}
 			if a.json {
-				return a.print(s)
+				return printJSON(s)
 			}
 			fmt.Printf("session %s of agent %s:\n\n  export WRIT_SESSION=%s\n\n", s.ID, s.Agent, s.ID)
 			return nil
@@ -83,7 +83,7 @@ func (a *app) sessionList() *cobra.Command {
 				return err
 			}
 			if a.json {
-				return a.print(all)
+				return printJSON(all)
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "ID\tAGENT\tNAME\tOPENED\tSTATE")
@@ -129,7 +129,7 @@ func (a *app) sessionEnd() *cobra.Command {
 // said reports what was done to what.
 func (a *app) said(did, what string) error {
 	if a.json {
-		return a.print(map[string]string{"status": did, "id": what})
+		return printJSON(map[string]string{"status": did, "id": what})
 	}
 	fmt.Println(did, what)
 	return nil

@@ -38,7 +38,7 @@ A task ends after an hour idle.`,
 				return err
 			}
 			if a.json {
-				return a.print(t)
+				return printJSON(t)
 			}
 			fmt.Printf("task %s (%s) in session %s:\n\n  export WRIT_TASK=%s\n\n", t.ID, oneLine(t.Name), t.Session, t.ID)
 			return nil
@@ -61,7 +61,7 @@ func (a *app) taskList() *cobra.Command {
 				return err
 			}
 			if a.json {
-				return a.print(all)
+				return printJSON(all)
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "ID\tAGENT\tNAME\tOPENED\tSTATE\tRATING")

@@ -30,7 +30,7 @@ func oneLine(s string) string { return display.Line(s) }
 
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
-func (a *app) print(v any) error {
+func printJSON(v any) error {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetIndent("", "  ")

@@ -43,7 +43,7 @@ func (a *app) toolList() *cobra.Command {
 				return err
 			}
 			if a.json {
-				return a.print(tools)
+				return printJSON(tools)
 			}
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "NAME\tCATEGORY\tACTION\tRISK\tCLASS\tSTATE\tWHAT")
@@ -71,7 +71,7 @@ func (a *app) toolShow() *cobra.Command {
 				return err
 			}
 			if a.json {
-				return a.print(t)
+				return printJSON(t)
 			}
 			showTool(t)
 			return nil

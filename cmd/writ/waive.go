@@ -176,7 +176,7 @@ func (a *app) toolWaivers() *cobra.Command {
 				return err
 			}
 			if a.json {
-				return a.print(all)
+				return printJSON(all)
 			}
 			if len(all) == 0 {
 				fmt.Println("nothing is waived")

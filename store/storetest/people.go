@@ -107,6 +107,11 @@ func (e Engine) changePeople(t *testing.T, db *store.DB, amy, bob store.Person) 
 		f    func(*store.Tx) (bool, error)
 	}{
 		{"add somebody who is there", false, func(tx *store.Tx) (bool, error) { return tx.AddPerson(bob) }},
+		{"add somebody who is there in other letters", false, func(tx *store.Tx) (bool, error) {
+			loud := bob
+			loud.Name = "Bob"
+			return tx.AddPerson(loud)
+		}},
 		{"give nobody a role", false, func(tx *store.Tx) (bool, error) { return tx.SetRole("nobody", "viewer") }},
 		{"give the same role", false, func(tx *store.Tx) (bool, error) { return tx.SetRole("bob", "approver") }},
 		{"give nobody a passphrase", false, func(tx *store.Tx) (bool, error) { return tx.SetPassphrase("nobody", "$argon2id$new") }},
