@@ -120,6 +120,13 @@ func routes() []route {
 			summary: "Stream what happens to calls: event is tool_invocation_ and one of requested, denied, approval_required, approved, rejected, expired, started, completed, failed, cancelled, unknown. " +
 				"Last-Event-ID, or after, resumes; an agent gets its own and those of agents below it", refuses: []writ.Kind{writ.Conflict}},
 
+		{method: get, path: "/v1/sandboxes", doors: operatorDoor, who: operator, id: "listSandboxes", summary: "List the sandboxes there are: in use, and kept for the next call",
+			query: paged(), reply: client.Page[client.Sandbox]{}, run: listSandboxes},
+		{method: get, path: "/v1/sandboxes/{id}", doors: operatorDoor, who: operator, id: "showSandbox", summary: "One sandbox",
+			reply: client.Sandbox{}, run: showSandbox},
+		{method: post, path: "/v1/sandboxes/{id}/kill", doors: operatorDoor, who: operator, id: "killSandbox", summary: "End a sandbox and what runs in it",
+			reply: client.Status{}, run: killSandbox},
+
 		{method: get, path: "/v1/stops", doors: operatorDoor, who: operator, id: "listStops", summary: "List the stops in force",
 			query: paged(), reply: client.Page[client.Stop]{}, run: listStops},
 		{method: post, path: "/v1/stops", doors: operatorDoor, who: operator, id: "stop", summary: "Stop an agent, or everybody",

@@ -153,7 +153,18 @@ type Sandboxing struct {
 	DefaultBackend Backend                     `yaml:"default_backend"`
 	Overrides      map[action.Category]Backend `yaml:"overrides"`
 	Subprocess     Subprocess                  `yaml:"subprocess"`
+	Lifecycle      Lifecycle                   `yaml:"lifecycle"`
 }
+
+// Lifecycle says how long boxes are kept for calls that reach the same.
+type Lifecycle struct {
+	Strategy Strategy `yaml:"strategy"`
+	Grace    Duration `yaml:"grace"` // after a session ended
+	Idle     Duration `yaml:"idle"`  // without a call
+}
+
+// Strategy is per-agent, per-task or per-call.
+type Strategy string
 
 // Subprocess sets the subprocess driver.
 type Subprocess struct {
@@ -189,6 +200,5 @@ var notBuilt = map[string]string{
 	"sandboxing.docker":            "the docker driver",
 	"sandboxing.k8s":               "the k8s driver",
 	"sandboxing.native":            "the native driver",
-	"sandboxing.lifecycle":         "keeping boxes warm",
 	"tool_access.containerized_by": "choosing what counts as containerized",
 }

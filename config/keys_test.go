@@ -176,6 +176,12 @@ var rows = []row{
 		see: func(_ testing.TB, c *Config) string {
 			return fmt.Sprint(c.File.Sandboxing.Subprocess.ExtraSafePathPrefixes)
 		}, first: "[]", then: "[/opt/x]"},
+	{key: "sandboxing.lifecycle.strategy", text: "version: 1\nsandboxing: {lifecycle: {strategy: $X}}\n", one: "per-task", other: "per-call", engine: true,
+		see: func(_ testing.TB, c *Config) string { return string(c.File.Sandboxing.Lifecycle.Strategy) }, first: "per-task", then: "per-call"},
+	{key: "sandboxing.lifecycle.grace", text: "version: 1\nsandboxing: {lifecycle: {grace: $X}}\n", one: "1s", other: "2m", engine: true,
+		see: func(_ testing.TB, c *Config) string { return c.File.Sandboxing.Lifecycle.Grace.String() }, first: "1s", then: "2m0s"},
+	{key: "sandboxing.lifecycle.idle", text: "version: 1\nsandboxing: {lifecycle: {idle: $X}}\n", one: "1s", other: "1h", engine: true,
+		see: func(_ testing.TB, c *Config) string { return c.File.Sandboxing.Lifecycle.Idle.String() }, first: "1s", then: "1h0m0s"},
 	{key: "tools.*.egress_class", text: oneAgent + "tools: {read_file: {egress_class: $X}}\nagents: {bot: {workspace: main}}\n", one: "none", other: "write",
 		see: decided("read_file"), first: "allow level: level standard opens category file_system", then: "ask egress_class: it changes something outside the workspace (class write)"},
 	{key: "tools.*.dangerous", text: oneAgent + "tools: {$X}\nagents: {bot: {workspace: main}}\n", one: "stat: {dangerous: true}", other: "read_file: {dangerous: true}",

@@ -55,6 +55,11 @@ func (k *Backend) UnmarshalText(b []byte) error {
 	return nil
 }
 
+// UnmarshalText takes the three strategies.
+func (s *Strategy) UnmarshalText(b []byte) error {
+	return word(s, "strategy", b, "per-agent", "per-task", "per-call")
+}
+
 // UnmarshalText takes the three classes.
 func (c *Class) UnmarshalText(b []byte) error {
 	return word(c, "egress class", b, "none", "read_only", "write")
@@ -82,6 +87,7 @@ func defaults() *File {
 		Sandboxing: Sandboxing{
 			DefaultBackend: "auto",
 			Subprocess:     Subprocess{TimeoutSeconds: 30, KillGraceSeconds: 5, WorkspaceOnly: true, RestrictedPath: true},
+			Lifecycle:      Lifecycle{Strategy: "per-agent", Grace: Duration(30 * time.Second), Idle: Duration(5 * time.Minute)},
 		},
 		Approvals: Approvals{
 			Expiry: Duration(24 * time.Hour), Timeout: TimeoutDeny, FourEyes: FourEyesDangerous, Quorum: 1, MaxPending: 20,

@@ -178,6 +178,7 @@ func (e *Engine) endDelegations(ctx context.Context, why string, match func(stor
 	wait()
 	for name := range ending {
 		e.jobs.EndAgent(name)
+		e.boxes.EndAgent(name)
 	}
 	e.desk.Changed()
 	return errors.Join(append(errs, e.refresh(ctx), e.loadState(ctx))...)

@@ -34,6 +34,7 @@ func (e *Engine) EndSession(ctx context.Context, token, id, why string) error {
 	e.desk.Changed()
 	e.stops.cancel(errEnded, func(r *run) bool { return r.session == id })()
 	e.jobs.EndSession(id)
+	e.boxes.EndSession(id)
 	return e.endDelegations(ctx, "session ended", func(d store.Delegation) bool { return d.Session == id })
 }
 
@@ -91,6 +92,7 @@ func (e *Engine) EndTask(ctx context.Context, token, session, id, why string) er
 	e.desk.Changed()
 	e.stops.cancel(errEnded, func(r *run) bool { return r.task == id })()
 	e.jobs.EndTask(id)
+	e.boxes.EndTask(id)
 	return e.endDelegations(ctx, "task ended", func(d store.Delegation) bool { return d.Task == id })
 }
 
@@ -187,6 +189,7 @@ func (e *Engine) endIdle(ctx context.Context) error {
 	}
 	for _, s := range releases {
 		e.jobs.EndSession(s.id)
+		e.boxes.EndSession(s.id)
 	}
 	return nil
 }

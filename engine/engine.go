@@ -61,6 +61,7 @@ type Engine struct {
 	desk       *approval.Desk
 	people     *person.Checker
 	drivers    sandbox.Set
+	boxes      *sandbox.Boxes
 	closers    []io.Closer // drivers that keep something running
 	jobs       *exec.Jobs
 	builtins   []*tool.Tool
@@ -131,12 +132,19 @@ func (e *Engine) build(cfg *config.Config, launcher []string) error {
 	every := reach.Options{PathPrefixes: sub.ExtraSafePathPrefixes, UnsafeAnyPath: !sub.RestrictedPath, UnsafeAnyDir: !sub.WorkspaceOnly}
 	own := native.New(native.Options{Options: every, Program: programOf(launcher)})
 	e.drivers = sandbox.Set{own, subprocess.New(subprocess.Options{Launcher: launcher, Options: every})}
-	e.closers = append(e.closers, own)
-	e.jobs = exec.NewJobs(e.drivers, e.now, e.log)
+	e.boxes = sandbox.NewBoxes(e.drivers, lifecycle(cfg))
+	e.closers = append(e.closers, e.boxes, own)
+	e.jobs = exec.NewJobs(e.boxes, e.now, e.log)
 	e.jobs.OnEnd = e.jobEnded
 	var err error
-	e.builtins, err = builtins(e.drivers, e.jobs)
+	e.builtins, err = builtins(e.boxes, e.jobs)
 	return err
+}
+
+// lifecycle is how long boxes are kept.
+func lifecycle(cfg *config.Config) sandbox.Lifecycle {
+	l := cfg.File.Sandboxing.Lifecycle
+	return sandbox.Lifecycle{Strategy: sandbox.Strategy(l.Strategy), Grace: time.Duration(l.Grace), Idle: time.Duration(l.Idle)}
 }
 
 // programOf is the file of this program, where a launcher names another.

@@ -23,9 +23,11 @@ func (e *Engine) Reload(ctx context.Context) (*Reloaded, error) {
 		return nil, err
 	}
 	e.desk.Changed()
+	e.boxes.Use(lifecycle(next.cfg))
 	for name := range before.agents {
 		if _, there := next.agents[name]; !there { // nobody is left who could look after them
 			e.jobs.EndAgent(name)
+			e.boxes.EndAgent(name)
 		}
 	}
 	gone := func(d store.Delegation) bool { _, there := next.agents[d.Parent]; return !there }

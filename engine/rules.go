@@ -92,7 +92,7 @@ func (e *Engine) addTools(ctx context.Context, r *rules) error {
 		r.accepted[d.Name] = d
 	}
 	for _, l := range r.loaded {
-		t, err := l.Tool(e.drivers)
+		t, err := l.Tool(e.boxes)
 		if err != nil {
 			return fmt.Errorf("%s: %w", l.File, err)
 		}

@@ -167,7 +167,7 @@ func (e *Engine) Stop(ctx context.Context, agent, reason string) error {
 	e.stops.set(agent, true) // first: whatever happens below, nothing more runs
 	var ending sync.WaitGroup
 	for _, name := range e.at().below(agent) { // beside the record, so that a slow store delays none
-		ending.Go(func() { e.jobs.EndAgent(name) })
+		ending.Go(func() { e.jobs.EndAgent(name); e.boxes.EndAgent(name) })
 	}
 	defer ending.Wait()
 	err := e.ledger.Write(ctx, func(tx *store.Tx) (ledger.Entry, error) {

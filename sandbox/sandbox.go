@@ -48,6 +48,7 @@ type Spec struct {
 	Dir     string            // working directory; empty: the call's
 	Env     map[string]string // added to the environment, through the driver's filter
 	Timeout time.Duration     // instead of the confinement's Wall, at most MaxWall; zero: Wall
+	Alone   bool              // it goes on after its call, and shares a box with no other
 	Stdin   io.Reader         // nil: empty
 	Stdout  io.Writer         // nil: discarded; written as output comes
 	Stderr  io.Writer

@@ -15,6 +15,10 @@ type Set []Driver
 // the first that enforces the whole confinement. Nothing demanded is ever
 // dropped: when no driver will do, the error says what each one lacks.
 func (s Set) Start(ctx context.Context, w writ.Writ, spec Spec) (Box, string, error) {
+	return s.start(w, func(d Driver) (Box, error) { return d.Start(ctx, w, spec) })
+}
+
+func (s Set) start(w writ.Writ, on func(Driver) (Box, error)) (Box, string, error) {
 	want := w.Confinement().Backend
 	var lacks []string
 	var causes error
@@ -22,7 +26,7 @@ func (s Set) Start(ctx context.Context, w writ.Writ, spec Spec) (Box, string, er
 		if want != "" && d.Name() != want {
 			continue
 		}
-		box, err := d.Start(ctx, w, spec)
+		box, err := on(d)
 		if err == nil {
 			return box, d.Name(), nil
 		}

@@ -55,6 +55,15 @@ func pendingIDs(ctx context.Context, c *client.Client) []string {
 	return out
 }
 
+func sandboxIDs(ctx context.Context, c *client.Client) []string {
+	var out []string
+	all, _ := c.Sandboxes().All(ctx)
+	for _, b := range all {
+		out = append(out, b.ID+"\t"+b.Agent+" "+runsNow(b))
+	}
+	return out
+}
+
 func grantIDs(ctx context.Context, c *client.Client) []string {
 	var out []string
 	gs, _ := c.Grants().All(ctx)

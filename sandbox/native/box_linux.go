@@ -3,7 +3,6 @@ package native
 import (
 	"context"
 	"errors"
-	"os"
 	"sync"
 	"syscall"
 	"time"
@@ -15,7 +14,7 @@ import (
 
 // A box is one command in a cell.
 type box struct {
-	conn   *conn
+	runner *runner
 	script *script
 	grace  time.Duration
 	copies sync.WaitGroup
@@ -28,58 +27,24 @@ type box struct {
 
 	mu       sync.Mutex
 	limit    string // why it is being ended
+	told     bool   // its launcher was sent something that it may not have read
+	ended    bool   // and is sent nothing any more
 	writeErr error
 }
 
-// run starts the command of a cell, which is used up by it.
-func (c *cell) run(p *reach.Plan, spec sandbox.Spec, show map[string]string) (*box, error) {
-	b := &box{conn: c.conn, script: &script{}, grace: p.Grace, began: time.Now(), over: make(chan struct{})}
-	var pipes [3][2]*os.File
-	shut := func() {
-		for _, pair := range pipes {
-			for _, f := range pair {
-				if f != nil {
-					f.Close()
-				}
-			}
-		}
-	}
-	for i := range pipes {
-		var err error
-		if pipes[i][0], pipes[i][1], err = os.Pipe(); err != nil {
-			shut()
-			return nil, err
-		}
-	}
-	theirs := []*os.File{pipes[0][0], pipes[1][1], pipes[2][1]}
-	r := &root{script: b.script, skeleton: c.kind, plan: p}
-	r.private()
-	err := r.showAll(show)
-	if err == nil {
-		r.finish()
-		err = r.become(p, [3]int{fdOf(theirs[0]), fdOf(theirs[1]), fdOf(theirs[2])})
-	}
-	if err == nil {
-		err = c.conn.send(b.script, inChild, 0, "", "")
-	}
-	if err == nil {
-		_, err = c.conn.expect(saysReady, b.script)
-	}
-	if err != nil {
-		shut()
+// run has the runner execute the command, and uses it up by that.
+func (r *runner) run(p *reach.Plan, spec sandbox.Spec) (*box, error) {
+	b := &box{runner: r, script: &script{}, grace: p.Grace, began: time.Now(), over: make(chan struct{})}
+	b.script.execute(p)
+	if err := r.conn.send(b.script, inPlace, 0, "", ""); err != nil {
 		return nil, err
 	}
-	for _, f := range theirs {
-		f.Close()
-	}
-	go sandbox.Feed(pipes[0][1], spec.Stdin)
-	b.copies.Go(func() { b.taken(sandbox.Drain(spec.Stdout, pipes[1][0])) })
-	b.copies.Go(func() { b.taken(sandbox.Drain(spec.Stderr, pipes[2][0])) })
+	go sandbox.Feed(r.ours[0], spec.Stdin)
+	b.copies.Go(func() { b.taken(sandbox.Drain(spec.Stdout, r.ours[1])) })
+	b.copies.Go(func() { b.taken(sandbox.Drain(spec.Stderr, r.ours[2])) })
 	b.watch(p.Wall)
 	return b, nil
 }
-
-func fdOf(f *os.File) int { return int(f.Fd()) }
 
 // watch ends the box at its time limit, and notes how it ended.
 func (b *box) watch(wall time.Duration) {
@@ -87,23 +52,39 @@ func (b *box) watch(wall time.Duration) {
 	go func() {
 		defer close(b.over)
 		defer timer.Stop()
-		b.endErr = b.listen()
+		b.endErr = b.executed()
+		if err := b.listen(); b.endErr == nil {
+			b.endErr = err
+		}
 		b.copies.Wait()
 		b.elapsed = time.Since(b.began)
-		b.conn.close()
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.ended = true
+		if !b.runner.again {
+			b.runner.cell.conn.close()
+		}
 	}()
+}
+
+// executed waits until the command is there: then its end of the socket is closed.
+func (b *box) executed() error {
+	defer b.runner.conn.close()
+	r, err := b.runner.conn.next()
+	if err == nil && r.What == saysFailed {
+		return b.script.failure(r)
+	}
+	return nil
 }
 
 // listen hears how the command ended, and then that nothing of it is left.
 func (b *box) listen() error {
 	for {
-		r, err := b.conn.next()
+		r, err := b.runner.cell.conn.next()
 		if err != nil {
 			return err
 		}
 		switch r.What {
-		case saysFailed:
-			return b.script.failure(r)
 		case saysEnded:
 			status := syscall.WaitStatus(r.A)
 			b.exit.Code = status.ExitStatus()
@@ -121,13 +102,17 @@ func (b *box) listen() error {
 // is the one told.
 func (b *box) stop(limit string, how byte) {
 	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ended {
+		return
+	}
 	if b.limit == "" {
 		b.limit = limit
 	}
-	b.mu.Unlock()
-	b.conn.tell(how)
+	b.told = true
+	b.runner.cell.conn.tell(how)
 	if how == 't' {
-		time.AfterFunc(b.grace, func() { b.conn.tell('k') })
+		time.AfterFunc(b.grace, func() { b.stop(limit, 'k') })
 	}
 }
 

@@ -23,91 +23,44 @@ type Driver struct {
 
 	mu      sync.Mutex
 	factory *factory
-	ready   map[*skeleton][]*cell // boxes made ahead
-	making  bool                  // somebody is refilling
+	ready   pool
 	closed  bool
 }
-
-// ahead is how many boxes of a kind are kept ready.
-const ahead = 4
 
 // Start implements sandbox.Driver. Stdin is read until it ends or the box does;
 // a reader that blocks forever keeps one goroutine. Writers must not block
 // forever: a box whose output nobody takes is not waited out.
 func (d *Driver) Start(ctx context.Context, w writ.Writ, spec sandbox.Spec) (sandbox.Box, error) {
-	if err := sandbox.Admit(ctx, d, w); err != nil {
-		return nil, err
-	}
-	return d.start(ctx, w, spec, nil)
-}
-
-// start starts a box for a writ whose demands have been checked.
-func (d *Driver) start(ctx context.Context, w writ.Writ, spec sandbox.Spec, show map[string]string) (sandbox.Box, error) {
-	var shown []string
-	for at := range show {
-		shown = append(shown, at)
-	}
-	p, err := reach.Of(w, spec, d.opts.Options, shown...)
+	r, err := d.Plan(ctx, w, spec)
 	if err != nil {
 		return nil, err
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, writ.Fail(writ.Stopped, "stopped before the command started", err)
-	}
-	for {
-		cell, err := d.take(p.Listed)
-		if err != nil {
-			return nil, explain(err)
-		}
-		b, err := cell.run(p, spec, show)
-		if err == nil {
-			d.refill(cell.kind) // now that the command is on its way
-			return b, nil
-		}
-		cell.conn.close()
-		if !cell.ahead || !errors.Is(err, unix.EPIPE) { // else it was dead already, and got nothing to run
-			return nil, explain(err)
-		}
-	}
+	return r.Start(ctx)
 }
 
-// take takes a box that is ready, or makes one. Where the factory is gone, another one
-// is begun.
-func (d *Driver) take(listed bool) (*cell, error) {
+// Plan implements sandbox.Keeper.
+func (d *Driver) Plan(ctx context.Context, w writ.Writ, spec sandbox.Spec) (sandbox.Plan, error) {
+	if err := sandbox.Admit(ctx, d, w); err != nil {
+		return nil, err
+	}
+	return d.plan(w, spec, nil)
+}
+
+// cell makes a box with the view of a plan. Where the factory is gone, another one is
+// begun.
+func (d *Driver) cell(p *reach.Plan, show map[string]string) (*cell, error) {
 	for again := range 2 {
 		f, err := d.running()
 		if err != nil {
 			return nil, err
 		}
-		kind := &f.any
-		if listed {
-			kind = &f.only
-		}
-		if cell := d.waiting(kind); cell != nil {
-			return cell, nil
-		}
-		cell, err := f.make(kind)
-		var failed *failure
-		if err == nil || errors.As(err, &failed) || again > 0 {
-			return cell, err
+		c, err := f.newCell(p, show)
+		if err == nil || again > 0 || !errors.Is(err, errFactory) {
+			return c, err
 		}
 		d.gone(f)
 	}
 	return nil, errors.New("the factory cannot be begun")
-}
-
-// waiting is a box that was made ahead; nil: there is none.
-func (d *Driver) waiting(kind *skeleton) *cell {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	all := d.ready[kind]
-	if len(all) == 0 {
-		return nil
-	}
-	d.ready[kind] = all[:len(all)-1]
-	cell := all[len(all)-1]
-	cell.ahead = true
-	return cell
 }
 
 // running is the factory, begun where it was not yet.
@@ -122,7 +75,7 @@ func (d *Driver) running() (*factory, error) {
 		if err != nil {
 			return nil, err
 		}
-		d.factory, d.ready = f, map[*skeleton][]*cell{}
+		d.factory = f
 	}
 	return d.factory, nil
 }
@@ -133,52 +86,28 @@ func (d *Driver) gone(f *factory) {
 	defer d.mu.Unlock()
 	if d.factory == f {
 		d.factory = nil
-		d.empty()
+		d.ready.empty()
 		f.end(nil)
 	}
 }
 
-// empty ends the boxes that were made ahead.
-func (d *Driver) empty() {
-	for _, cells := range d.ready {
-		for _, c := range cells {
-			c.conn.close()
-		}
-	}
-	d.ready = nil
-}
-
 // refill makes boxes ahead, one after the other, while nobody waits for it.
-func (d *Driver) refill(kind *skeleton) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	f := d.factory
-	if f == nil || d.making || len(d.ready[kind]) >= ahead {
+func (d *Driver) refill(v view, p *reach.Plan) {
+	if !d.ready.wants(v) {
 		return
 	}
-	d.making = true
 	go func() {
 		for {
-			cell, err := f.make(kind)
-			if !d.keep(f, kind, cell, err) {
+			c, err := d.cell(p, nil)
+			var r *runner
+			if err == nil {
+				r, err = c.ready(false)
+			}
+			if !d.ready.put(v, r, err) {
 				return
 			}
 		}
 	}()
-}
-
-// keep puts a box with those that are ready, and reports whether there is room for more.
-func (d *Driver) keep(f *factory, kind *skeleton, cell *cell, err error) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if err == nil && d.factory != f { // it was closed meanwhile
-		cell.conn.close()
-	} else if err == nil {
-		d.ready[kind] = append(d.ready[kind], cell)
-	}
-	more := err == nil && d.factory == f && len(d.ready[kind]) < ahead
-	d.making = more
-	return more
 }
 
 // Close ends every box.
@@ -186,7 +115,7 @@ func (d *Driver) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.closed = true
-	d.empty()
+	d.ready.close()
 	if d.factory != nil {
 		d.factory.end(nil)
 		d.factory = nil
@@ -211,7 +140,7 @@ func (d *Driver) Probe(ctx context.Context) (sandbox.Features, error) {
 	if err != nil {
 		return nil, writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: this program's own file cannot be found", err)
 	}
-	found, err := probe.Run(ctx, program, d.start,
+	found, err := probe.Run(ctx, program, d.show,
 		sandbox.Finding{Feature: sandbox.HostAllowlist, Evidence: "not claimed: a box has no network but its own; reaching single hosts needs the egress broker, which is not built into this version"},
 		sandbox.Finding{Feature: sandbox.Containerized, Enforced: true, Evidence: "process table, network, mounts, users, IPC, host name and cgroups are its own"})
 	if err != nil {

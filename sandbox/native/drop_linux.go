@@ -2,6 +2,7 @@ package native
 
 import (
 	"encoding/binary"
+	"os"
 
 	"github.com/writ-run/writ/sandbox/calls"
 	"github.com/writ-run/writ/sandbox/reach"
@@ -19,9 +20,9 @@ const (
 	stepExec     = "execute"
 )
 
-// become makes the process the command: it gives up everything, and executes. The order
+// become makes the process a runner: it gives up everything, and waits. The order
 // matters: each step needs what a later one takes away.
-func (s *script) become(p *reach.Plan, stdio [3]int) error {
+func (s *script) become(p *reach.Plan, stdio [3]*os.File, control int) error {
 	filter, err := calls.Filter(calls.Kind{Listed: p.Listed, Alone: true})
 	if err != nil {
 		return err
@@ -40,23 +41,25 @@ func (s *script) become(p *reach.Plan, stdio [3]int) error {
 		s.call(unix.SYS_SETRESGID, num(p.GID), num(p.GID), num(p.GID))
 		s.call(unix.SYS_SETRESUID, num(p.UID), num(p.UID), num(p.UID))
 	}
-	version := binary.NativeEndian.AppendUint64(nil, unix.LINUX_CAPABILITY_VERSION_3) // and process 0: this one
-	s.call(unix.SYS_CAPSET, s.bytes(version), s.bytes(make([]byte, 24)))
-	s.doing(stepDir)
-	s.call(unix.SYS_CHDIR, s.text(inside(p.Dir)))
+	s.call(unix.SYS_CAPSET, s.bytes(words(unix.LINUX_CAPABILITY_VERSION_3)), s.bytes(make([]byte, 24))) // of process 0: this one
 	s.doing(stepLimits)
 	s.limits(limits)
-	for i, fd := range stdio {
-		s.call(unix.SYS_DUP3, s.fd(fd), num(i), num(0))
+	for i, f := range stdio {
+		s.call(unix.SYS_DUP3, s.fd(int(f.Fd())), num(i), num(0))
 	}
 	s.call(unix.SYS_CLOSE_RANGE, num(3), num(uint32(1<<31-1)), num(unix.CLOSE_RANGE_CLOEXEC))
-	path, argv, env := s.text(p.Path), s.texts(p.Argv), s.texts(p.Env)
 	s.doing(stepSeccomp)
 	s.seccomp(filter)
-	s.ready()
-	s.doing(stepExec)
-	s.call(unix.SYS_EXECVE, path, argv, env)
+	s.serve(s.fd(control))
 	return nil
+}
+
+// execute is all that is left to do for a runner.
+func (s *script) execute(p *reach.Plan) {
+	s.doing(stepDir)
+	s.call(unix.SYS_CHDIR, s.text(inside(p.Dir)))
+	s.doing(stepExec)
+	s.call(unix.SYS_EXECVE, s.text(p.Path), s.texts(p.Argv), s.texts(p.Env))
 }
 
 func (s *script) seccomp(filter []unix.SockFilter) {
@@ -72,6 +75,6 @@ func (s *script) seccomp(filter []unix.SockFilter) {
 // limits sets those of the command and all its children.
 func (s *script) limits(all []reach.Limit) {
 	for _, l := range all {
-		s.call(unix.SYS_PRLIMIT64, num(0), num(l.What), s.bytes(asBytes(unix.Rlimit{Cur: l.Max, Max: l.Max})), num(0))
+		s.call(unix.SYS_PRLIMIT64, num(0), num(l.What), s.bytes(words(l.Max, l.Max)), num(0))
 	}
 }

@@ -1,6 +1,7 @@
 package native
 
 import (
+	"errors"
 	"fmt"
 	"os/exec"
 	"sync"
@@ -59,16 +60,11 @@ func (f *factory) end(err error) error {
 	return err
 }
 
-// cell is a prepared box that waits for its one command.
-type cell struct {
-	conn *conn
-	kind *skeleton
+// errFactory says that the factory does not answer any more.
+var errFactory = errors.New("the factory is gone")
 
-	ahead bool // it was made some time before it is used
-}
-
-// make makes a box around a skeleton.
-func (f *factory) make(k *skeleton) (*cell, error) {
+// make makes a box around a skeleton, which sees the host still.
+func (f *factory) make(k *skeleton) (*conn, error) {
 	ours, theirs, err := newPair()
 	if err != nil {
 		return nil, err
@@ -77,9 +73,7 @@ func (f *factory) make(k *skeleton) (*cell, error) {
 	var s script
 	s.doing(stepSpace)
 	// A mount that came with the namespace is locked; a copy of it is not.
-	tree := s.call(unix.SYS_OPEN_TREE, here, s.text(k.at), num(unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE))
-	s.call(unix.SYS_MOVE_MOUNT, tree, s.text(""), here, s.text(newRoot), num(unix.MOVE_MOUNT_F_EMPTY_PATH))
-	s.call(unix.SYS_CLOSE, tree)
+	s.attach(s.copyOf(k.at), newRoot)
 	s.call(unix.SYS_SETHOSTNAME, s.text("box"), num(3))
 	s.loopback()
 	s.doing(stepDrop)
@@ -90,10 +84,13 @@ func (f *factory) make(k *skeleton) (*cell, error) {
 	uid, gid := everybody()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err := f.conn.send(&s, inChild, namespaces, mapText(uid), mapText(gid)); err != nil {
-		return nil, err
+	if err = f.conn.send(&s, inChild, namespaces, mapText(uid), mapText(gid)); err == nil {
+		_, err = f.conn.expect(saysBox, &s)
 	}
-	_, err = f.conn.expect(saysBox, &s)
+	var failed *failure
+	if err != nil && !errors.As(err, &failed) {
+		err = errors.Join(errFactory, err)
+	}
 	if err == nil {
 		_, err = ours.expect(saysReady, &s)
 	}
@@ -101,7 +98,7 @@ func (f *factory) make(k *skeleton) (*cell, error) {
 		ours.close()
 		return nil, fmt.Errorf("make a box: %w", err)
 	}
-	return &cell{conn: ours, kind: k}, nil
+	return ours, nil
 }
 
 // loopback brings up the one network device that a box has.

@@ -60,24 +60,39 @@ func (s *script) symlink(to, path string) {
 // bind shows what the host has at from, with all that is mounted below it, at at. The
 // path was resolved before: a symlink on the way was put there since, to lead elsewhere.
 func (s *script) bind(from, at string, attrs uint64) {
-	how := s.bytes(asBytes(&unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}))
+	how := s.bytes(words(unix.O_PATH|unix.O_CLOEXEC, 0, unix.RESOLVE_NO_SYMLINKS)) // struct open_how
 	fd := s.call(unix.SYS_OPENAT2, here, s.text(oldRoot+from), how, num(unix.SizeofOpenHow))
 	tree := s.call(unix.SYS_OPEN_TREE, fd, s.text(""), num(unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE|unix.AT_EMPTY_PATH))
 	s.setattr(tree, attrs, unix.AT_RECURSIVE)
+	s.attach(tree, at)
+	s.call(unix.SYS_CLOSE, fd)
+}
+
+// copyOf is a copy of the mount at a path, with all that is mounted below it.
+func (s *script) copyOf(path string) arg {
+	return s.call(unix.SYS_OPEN_TREE, here, s.text(path), num(unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE))
+}
+
+// attach puts a copy somewhere.
+func (s *script) attach(tree arg, at string) {
 	s.call(unix.SYS_MOVE_MOUNT, tree, s.text(""), here, s.text(at), num(unix.MOVE_MOUNT_F_EMPTY_PATH))
 	s.call(unix.SYS_CLOSE, tree)
-	s.call(unix.SYS_CLOSE, fd)
+}
+
+// proc shows the processes of the process table that mounts it.
+func (s *script) proc(at string) {
+	s.mount("proc", at, unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
 }
 
 // setattr sets attributes of the mount that a descriptor stands for.
 func (s *script) setattr(tree arg, attrs uint64, flags int) {
-	attr := s.bytes(asBytes(&unix.MountAttr{Attr_set: attrs}))
+	attr := s.bytes(words(attrs, 0, 0, 0)) // struct mount_attr
 	s.call(unix.SYS_MOUNT_SETATTR, tree, s.text(""), num(unix.AT_EMPTY_PATH|flags), attr, num(attrSize))
 }
 
 // seal makes the mount at a path, alone, read-only.
 func (s *script) seal(at string) {
-	attr := s.bytes(asBytes(&unix.MountAttr{Attr_set: readOnly}))
+	attr := s.bytes(words(readOnly, 0, 0, 0))
 	s.call(unix.SYS_MOUNT_SETATTR, here, s.text(at), num(0), attr, num(attrSize))
 }
 

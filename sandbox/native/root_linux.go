@@ -19,6 +19,7 @@ type root struct {
 	plan     *reach.Plan
 	fresh    []string // directories of this box's own, in which mount points are made
 	shown    []string // host paths that were put in
+	covered  []string // temporary directories within them, which are the box's own
 }
 
 // showAll puts in what the plan names. What cannot be shown whole is an error.
@@ -79,9 +80,8 @@ func (r *root) cover() {
 			continue
 		}
 		r.doing("make " + dir)
-		tree := r.call(unix.SYS_OPEN_TREE, here, r.text(newRoot+reach.PrivateTmp), num(unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE))
-		r.call(unix.SYS_MOVE_MOUNT, tree, r.text(""), here, r.text(newRoot+dir), num(unix.MOVE_MOUNT_F_EMPTY_PATH))
-		r.call(unix.SYS_CLOSE, tree)
+		r.attach(r.copyOf(newRoot+reach.PrivateTmp), newRoot+dir)
+		r.covered = append(r.covered, dir)
 	}
 }
 
@@ -216,26 +216,61 @@ func (r *root) visible(path string) bool {
 
 // finish puts in what the box has for itself, makes the rest unchangeable and enters it.
 func (r *root) finish() {
-	r.doing("make /proc and /tmp")
+	r.doing("make /proc")
 	for _, dir := range r.fresh {
 		r.seal(newRoot + dir)
 	}
-	r.mount("proc", newRoot+"/proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
+	r.proc(newRoot + "/proc")
 	r.doing("enter the root")
 	r.enter()
 }
 
-// private makes the temporary directory. It comes before what is shown in it.
-func (r *root) private() {
-	r.doing("make /tmp")
+// private makes the temporary directory below base, with the home in it.
+func (s *script) private(p *reach.Plan, base string) {
+	s.doing("make /tmp")
 	flags := uintptr(0)
-	if r.plan.Listed {
+	if p.Listed {
 		flags = unix.MS_NOEXEC
 	}
-	r.tmpfs(newRoot+reach.PrivateTmp, flags, fmt.Sprintf("mode=1777,uid=%d,gid=%d,size=64m,nr_inodes=65536", r.plan.UID, r.plan.GID))
-	home := newRoot + reach.PrivateHome
-	r.mkdir(home, 0o700)
-	if r.plan.Root {
-		r.call(unix.SYS_FCHOWNAT, here, r.text(home), num(r.plan.UID), num(r.plan.GID), num(0))
+	s.tmpfs(base+reach.PrivateTmp, flags, fmt.Sprintf("mode=1777,uid=%d,gid=%d,size=64m,nr_inodes=65536", p.UID, p.GID))
+	home := base + reach.PrivateHome
+	s.mkdir(home, 0o700)
+	if p.Root {
+		s.call(unix.SYS_FCHOWNAT, here, s.text(home), num(p.UID), num(p.GID), num(0))
 	}
+}
+
+// renew gives one run, in a mount namespace of its own, a process table's view and
+// temporary directories that are fresh, within a root that was entered before. What the
+// writ shows in there is taken along.
+func (s *script) renew(r *root) {
+	s.doing("renew /tmp")
+	type kept struct {
+		at   string
+		tree arg
+		dir  bool
+	}
+	var all []kept
+	for _, path := range r.shown {
+		at := inside(path)
+		if !strings.HasPrefix(at, reach.PrivateTmp+"/") || slices.ContainsFunc(all, func(k kept) bool { return reach.Within(at, k.at) }) {
+			continue
+		}
+		all = append(all, kept{at, s.copyOf(at), isDir(path)})
+	}
+	s.private(r.plan, "")
+	for _, k := range all {
+		s.mkdirs("", filepath.Dir(k.at))
+		if k.dir {
+			s.mkdir(k.at, 0o755)
+		} else {
+			s.file(k.at, nil)
+		}
+		s.attach(k.tree, k.at)
+	}
+	for _, dir := range r.covered {
+		s.attach(s.copyOf(reach.PrivateTmp), dir)
+	}
+	s.doing("renew /proc")
+	s.proc("/proc")
 }

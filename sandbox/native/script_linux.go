@@ -25,7 +25,6 @@ type op struct {
 	May   uint16 // an errno that is no failure
 	Nr    uint32
 	Kinds uint32
-	_     uint32
 	Args  [6]uint64
 }
 
@@ -68,7 +67,7 @@ func (s *script) texts(all []string) arg {
 	}
 	list := s.bytes(make([]byte, 8*(len(all)+1)))
 	for i, a := range at {
-		binary.NativeEndian.PutUint64(s.data[int(list.value)+8*i:], a.value)
+		endian.PutUint64(s.data[int(list.value)+8*i:], a.value)
 		s.relocs = append(s.relocs, uint32(list.value)+uint32(8*i))
 	}
 	return list
@@ -76,7 +75,7 @@ func (s *script) texts(all []string) arg {
 
 // pointer puts the address of data into other data.
 func (s *script) pointer(in arg, offset int, to arg) {
-	binary.NativeEndian.PutUint64(s.data[int(in.value)+offset:], to.value)
+	endian.PutUint64(s.data[int(in.value)+offset:], to.value)
 	s.relocs = append(s.relocs, uint32(in.value)+uint32(offset))
 }
 
@@ -141,7 +140,7 @@ type head struct {
 	Ops, Relocs, Data uint32
 	Mode              mode
 	Clone             uint64
-	Map, _            uint32
+	Map               uint32
 }
 
 // encode is the script as a request. maps says who is who in the child's own user
@@ -158,23 +157,44 @@ func (s *script) encode(m mode, clone uint64, uidMap, gidMap string) ([]byte, er
 		return nil, fmt.Errorf("a box of %d steps, %d texts and %d bytes is too large", len(s.ops), len(s.relocs), h.Size)
 	}
 	out := make([]byte, 0, h.Size)
-	out = append(out, asBytes(&h)...)
+	out = h.append(out)
 	for i := range s.ops {
-		out = append(out, asBytes(&s.ops[i])...)
+		out = s.ops[i].append(out)
 	}
 	for _, r := range s.relocs {
-		out = binary.NativeEndian.AppendUint32(out, r)
+		out = endian.AppendUint32(out, r)
 	}
 	out = append(out, make([]byte, int(h.Data)-len(out))...)
 	out = append(out, s.data...)
 	return append(out, make([]byte, int(h.Size)-len(out))...), nil
 }
 
-// asBytes is a struct as the kernel has it in memory.
-func asBytes(v any) []byte {
-	b, err := binary.Append(nil, binary.NativeEndian, v)
-	if err != nil {
-		panic(err) // its fields have no fixed size, which is a mistake in this package
+var endian = binary.NativeEndian
+
+func (h *head) append(out []byte) []byte {
+	for _, v := range []uint32{h.Magic, h.Size, h.Ops, h.Relocs, h.Data, uint32(h.Mode)} {
+		out = endian.AppendUint32(out, v)
 	}
-	return b
+	out = endian.AppendUint64(out, h.Clone)
+	return endian.AppendUint32(endian.AppendUint32(out, h.Map), 0)
+}
+
+func (o *op) append(out []byte) []byte {
+	out = endian.AppendUint16(endian.AppendUint16(out, o.Kind), o.May)
+	for _, v := range []uint32{o.Nr, o.Kinds, 0} {
+		out = endian.AppendUint32(out, v)
+	}
+	for _, v := range o.Args {
+		out = endian.AppendUint64(out, v)
+	}
+	return out
+}
+
+// words are numbers as the kernel has them in memory, one after the other.
+func words(all ...uint64) []byte {
+	out := make([]byte, 0, 8*len(all))
+	for _, v := range all {
+		out = endian.AppendUint64(out, v)
+	}
+	return out
 }

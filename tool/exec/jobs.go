@@ -88,7 +88,7 @@ func (js *Jobs) startBox(ctx context.Context, j *job, w writ.Writ, spec sandbox.
 		delete(js.byID, j.end.Job)
 		close(j.gone)
 	}()
-	spec.Stdout, spec.Stderr = j.output, j.output
+	spec.Stdout, spec.Stderr, spec.Alone = j.output, j.output, true
 	box, driver, err = js.boxes.Start(ctx, w, spec)
 	if err != nil && ctx.Err() != nil {
 		err = stoppedEarly(err)

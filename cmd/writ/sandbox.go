@@ -1,0 +1,115 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/writ-run/writ/client"
+)
+
+func (a *app) sandboxCommand() *cobra.Command {
+	return noun("sandbox", "Sandboxes: what runs where, and what is kept for the next call",
+		"  writ sandbox list\n  writ sandbox show box_abc123\n  writ sandbox kill box_abc123",
+		a.sandboxList(), a.sandboxShow(), a.sandboxKill())
+}
+
+func (a *app) sandboxList() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List the sandboxes there are, the oldest first", Args: exactly(0, "no arguments"),
+		Long: `List the sandboxes there are. A kept one is used again by calls of the same agent, for
+the same person, in the same session, that reach the same; what one call leaves in
+it is not there for the next (sandboxing.lifecycle).`,
+		Example: "  writ sandbox list\n  writ sandbox list --json",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			all, err := c.Sandboxes().All(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return printJSON(all)
+			}
+			if len(all) == 0 {
+				fmt.Println("there are none; they are made when a call needs one")
+				return nil
+			}
+			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+			fmt.Fprintln(w, "ID\tDRIVER\tAGENT\tRUNS\tCALLS\tUSED")
+			for _, b := range all {
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\n", b.ID, b.Driver, oneLine(b.Agent), runsNow(b), b.Calls, agoOf(b.Used))
+			}
+			return w.Flush()
+		},
+	}
+}
+
+func runsNow(b client.Sandbox) string {
+	if b.Call == "" {
+		return "nothing (kept)"
+	}
+	return oneLine(b.Tool) + " " + b.Call
+}
+
+func agoOf(stamp string) string {
+	t, err := time.Parse(time.RFC3339Nano, stamp)
+	if err != nil {
+		return stamp
+	}
+	return shortly(time.Since(t).Round(time.Second)) + " ago"
+}
+
+func (a *app) sandboxShow() *cobra.Command {
+	c := &cobra.Command{
+		Use: "show ID", Short: "Show one sandbox", Args: exactly(1, "the id of a sandbox; 'writ sandbox list' shows them"), Example: "  writ sandbox show box_abc123",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			b, err := c.Sandbox(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return printJSON(b)
+			}
+			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+			for _, f := range [][2]string{{"id", b.ID}, {"driver", b.Driver}, {"agent", b.Agent}, {"acts for", b.Person}, {"session", b.Session}, {"task", b.Task},
+				{"runs", runsNow(b)}, {"calls", fmt.Sprint(b.Calls)}, {"since", b.Since}, {"used", b.Used}} {
+				if f[1] != "" {
+					fmt.Fprintf(w, "%s\t%s\n", f[0], oneLine(f[1]))
+				}
+			}
+			return w.Flush()
+		},
+	}
+	c.ValidArgsFunction = a.offer(sandboxIDs)
+	return c
+}
+
+func (a *app) sandboxKill() *cobra.Command {
+	c := &cobra.Command{
+		Use: "kill ID", Short: "End a sandbox and what runs in it", Args: exactly(1, "the id of a sandbox; 'writ sandbox list' shows them"),
+		Long:    `End a sandbox. The call in it fails and says why; the next call gets another sandbox. To keep an agent from calling again: writ stop AGENT.`,
+		Example: "  writ sandbox kill box_abc123",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if err := c.KillSandbox(cmd.Context(), args[0]); err != nil {
+				return err
+			}
+			return a.tell("killed "+args[0], map[string]string{"status": "killed", "id": args[0]})
+		},
+	}
+	c.ValidArgsFunction = a.offer(sandboxIDs)
+	return c
+}

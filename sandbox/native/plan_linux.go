@@ -1,0 +1,148 @@
+package native
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/sandbox"
+	"github.com/writ-run/writ/sandbox/reach"
+)
+
+// A plan is one run that has not begun. It implements sandbox.Plan.
+type plan struct {
+	*reach.Plan
+	driver *Driver
+	spec   sandbox.Spec
+	show   map[string]string
+	view   view
+}
+
+// plan works out a run for a writ whose demands have been checked.
+func (d *Driver) plan(w writ.Writ, spec sandbox.Spec, show map[string]string) (*plan, error) {
+	p, err := reach.Of(w, spec, d.opts.Options, slices.Collect(maps.Keys(show))...)
+	if err != nil {
+		return nil, err
+	}
+	return &plan{p, d, spec, show, viewOf(p)}, nil
+}
+
+// show starts a box that is for probing only, with files besides those of the writ.
+func (d *Driver) show(ctx context.Context, w writ.Writ, spec sandbox.Spec, show map[string]string) (sandbox.Box, error) {
+	p, err := d.plan(w, spec, show)
+	if err != nil {
+		return nil, err
+	}
+	return p.Start(ctx)
+}
+
+// Alike implements sandbox.Plan.
+func (p *plan) Alike() string { return p.view.key }
+
+// Start implements sandbox.Plan, in a box that was made ahead where there is one.
+func (p *plan) Start(ctx context.Context) (sandbox.Box, error) {
+	for {
+		if err := stopped(ctx); err != nil {
+			return nil, err
+		}
+		var r *runner
+		if p.show == nil {
+			r = p.driver.ready.take(p.view)
+		}
+		ahead := r != nil
+		if !ahead {
+			c, err := p.driver.cell(p.Plan, p.show)
+			if err == nil {
+				r, err = c.ready(false)
+			}
+			if err != nil {
+				return nil, explain(err)
+			}
+		}
+		b, err := r.run(p.Plan, p.spec)
+		if err == nil && p.show == nil {
+			p.driver.refill(p.view, p.Plan) // now that the command is on its way
+		}
+		if err == nil {
+			return b, nil
+		}
+		r.end()
+		if !ahead { // else it was dead already, and got nothing to run
+			return nil, explain(err)
+		}
+	}
+}
+
+func stopped(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return writ.Fail(writ.Stopped, "stopped before the command started", err)
+	}
+	return nil
+}
+
+// A kept is a cell with a runner for the next command. It implements sandbox.Kept, and is
+// used by one caller at a time, but for Close.
+type kept struct {
+	cell *cell
+	view view
+	next *runner
+	last *box
+}
+
+// Keep implements sandbox.Plan.
+func (p *plan) Keep(ctx context.Context) (sandbox.Kept, error) {
+	if err := stopped(ctx); err != nil {
+		return nil, err
+	}
+	c, err := p.driver.cell(p.Plan, nil)
+	if err != nil {
+		return nil, explain(err)
+	}
+	r, err := c.ready(true)
+	if err != nil {
+		c.conn.close()
+		return nil, explain(err)
+	}
+	return &kept{cell: c, view: p.view, next: r}, nil
+}
+
+// StartIn implements sandbox.Plan.
+func (p *plan) StartIn(ctx context.Context, in sandbox.Kept) (sandbox.Box, error) {
+	if err := stopped(ctx); err != nil {
+		return nil, err
+	}
+	k := in.(*kept)
+	if k.view != p.view || k.next == nil {
+		return nil, sandbox.ErrUnfit
+	}
+	b, err := k.next.run(p.Plan, p.spec)
+	if err != nil {
+		return nil, sandbox.ErrUnfit // it is dead, and got nothing to run
+	}
+	k.next, k.last = nil, b
+	return b, nil
+}
+
+// Renew implements sandbox.Kept. A box whose command had to be ended is not used again.
+func (k *kept) Renew(context.Context) error {
+	if k.last != nil {
+		k.last.mu.Lock()
+		told := k.last.told
+		k.last.mu.Unlock()
+		if told || k.last.endErr != nil {
+			return sandbox.ErrUnfit
+		}
+	}
+	var err error
+	k.next, err = k.cell.ready(true)
+	return err
+}
+
+// Close implements sandbox.Kept. What runs is ended with it.
+func (k *kept) Close() error {
+	if k.next != nil {
+		k.next.end()
+	}
+	return k.cell.conn.close()
+}

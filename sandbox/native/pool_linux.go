@@ -1,0 +1,157 @@
+package native
+
+import (
+	"sync"
+	"time"
+)
+
+// A pool is the runners that were made ahead: for the views that were asked for lately,
+// in boxes that nobody has used and that are used once. Its zero value is empty.
+type pool struct {
+	mu     sync.Mutex
+	stock  map[string]*shelf // by view
+	total  int
+	closed bool
+}
+
+// A shelf is the runners of one view.
+type shelf struct {
+	runners []*runner
+	stamp   string // what the view's names led to when they were made
+	filling bool   // somebody is making more
+	used    time.Time
+}
+
+const (
+	ahead    = 4  // how many of a view are kept ready
+	most     = 32 // and of all views together
+	idleTime = 5 * time.Minute
+)
+
+// take takes a runner for a view; nil: there is none.
+func (p *pool) take(v view) *runner {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.stock[v.key]
+	if s == nil {
+		return nil
+	}
+	s.used = time.Now()
+	if s.stamp != v.stamp { // a name leads elsewhere by now
+		p.clear(s)
+		return nil
+	}
+	n := len(s.runners)
+	if n == 0 {
+		return nil
+	}
+	r := s.runners[n-1]
+	s.runners = s.runners[:n-1]
+	p.total--
+	return r
+}
+
+// wants reports whether more should be made of a view, and whoever asked does so.
+func (p *pool) wants(v view) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return false
+	}
+	if p.stock == nil {
+		p.stock = map[string]*shelf{}
+	}
+	s := p.stock[v.key]
+	if s == nil {
+		s = &shelf{stamp: v.stamp, used: time.Now()}
+		p.stock[v.key] = s
+		time.AfterFunc(idleTime, func() { p.expire(v.key) })
+	}
+	if s.filling || len(s.runners) >= ahead {
+		return false
+	}
+	if s.stamp != v.stamp {
+		p.clear(s)
+		s.stamp = v.stamp
+	}
+	s.filling = true
+	return true
+}
+
+// put puts one that was made with those that are ready, and reports whether there is
+// room for more. Of the views, the one that nobody asked for the longest makes room.
+func (p *pool) put(v view, r *runner, err error) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.stock[v.key]
+	if err == nil && (p.closed || s == nil || s.stamp != v.stamp) {
+		r.end()
+		err = errUnwanted
+	}
+	if err == nil {
+		for p.total >= most && p.dropOldest(s) {
+		}
+		s.runners = append(s.runners, r)
+		p.total++
+	}
+	more := err == nil && len(s.runners) < ahead && p.total < most
+	if s != nil {
+		s.filling = more
+	}
+	return more
+}
+
+// dropOldest ends the runners of the view that was used the longest ago.
+func (p *pool) dropOldest(but *shelf) bool {
+	var oldest *shelf
+	for _, s := range p.stock {
+		if s != but && len(s.runners) > 0 && (oldest == nil || s.used.Before(oldest.used)) {
+			oldest = s
+		}
+	}
+	if oldest != nil {
+		p.clear(oldest)
+	}
+	return oldest != nil
+}
+
+func (p *pool) clear(s *shelf) {
+	for _, r := range s.runners {
+		r.end()
+	}
+	p.total -= len(s.runners)
+	s.runners = nil
+}
+
+// expire forgets a view that nobody asked for in a while.
+func (p *pool) expire(key string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.stock[key]
+	if s == nil {
+		return
+	}
+	if left := time.Until(s.used.Add(idleTime)); left > 0 || s.filling {
+		time.AfterFunc(max(left, time.Second), func() { p.expire(key) })
+		return
+	}
+	p.clear(s)
+	delete(p.stock, key)
+}
+
+// empty ends all of them.
+func (p *pool) empty() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range p.stock {
+		p.clear(s)
+	}
+}
+
+// close ends all of them, for good.
+func (p *pool) close() {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	p.empty()
+}
