@@ -262,6 +262,8 @@ func rows() []malformed {
 		{O, op, "POST", "/v1/agents/nobody/tokens", nil, `{"by":` + by + `}`, 404, find, `there is no agent "nobody"; agents are in the configuration`},
 		{O, op, "POST", "/v1/agents/coder/tokens", nil, `{}`, 400, bad, `JSON: field "by" is missing; send it`},
 		{O, op, "DELETE", "/v1/tokens/tok_x", nil, "", 404, find, `there is no good token "tok_x"; 'writ agent show' lists them`},
+		{O, op, "GET", "/v1/sandboxes/box_x", nil, ``, 404, find, `there is no sandbox "box_x" any more; 'writ sandbox list' shows those there are`},
+		{O, op, "POST", "/v1/sandboxes/box_x/kill", nil, ``, 404, find, `there is no sandbox "box_x" any more; 'writ sandbox list' shows those there are`},
 		{O, op, "POST", "/v1/stops", nil, `{"reason":"x"}`, 400, bad, `JSON: field "agent" is missing; send it`},
 		{O, op, "POST", "/v1/stops", nil, `{"agent":"nobody"}`, 404, find, `there is no agent "nobody"; agents are in the configuration`},
 		{O, op, "POST", "/v1/stops/coder/lift", nil, `{"by":` + by + `}`, 404, find, `there is no stop of "coder" by that name; stops are lifted as they were set, by agent or with --all`},

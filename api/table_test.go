@@ -23,7 +23,7 @@ func walk(w *world) map[string]func(d door) answer {
 	w.t.Helper()
 	child := map[door]client.Delegated{}
 	session, task, grant := map[door]string{}, map[door]string{}, map[door]string{}
-	unknown := map[door]string{}
+	unknown, sandbox := map[door]string{}, ""
 	lost := func(d door) string { // a call of which nobody knows what came
 		if unknown[d] == "" {
 			unknown[d] = w.send("coder", fmt.Sprint("lost", d))
@@ -139,9 +139,17 @@ func walk(w *world) map[string]func(d door) answer {
 		"ledgerOfCall": func(d door) answer {
 			return root("GET", "/v1/ledger/calls/"+jsonOf[client.CallReply](w.t, as(d, "POST", "/v1/calls", `{"tool":"stat","args":{"path":"."}}`)).CallID, "")
 		},
-		"verifyLedger":  op("GET", "/v1/ledger/verify", ""),
-		"exportLedger":  op("GET", "/v1/ledger/export", ""),
-		"events":        nil, // it does not end by itself: TestEvents
+		"verifyLedger": op("GET", "/v1/ledger/verify", ""),
+		"exportLedger": op("GET", "/v1/ledger/export", ""),
+		"events":       nil, // it does not end by itself: TestEvents
+		"listSandboxes": func(d door) answer {
+			as(d, "POST", "/v1/calls", `{"tool":"shell_command","args":{"command":"true"}}`)
+			a := root("GET", "/v1/sandboxes", "")
+			sandbox = jsonOf[client.Page[client.Sandbox]](w.t, a).Data[0].ID
+			return a
+		},
+		"showSandbox":   func(door) answer { return root("GET", "/v1/sandboxes/"+sandbox, "") },
+		"killSandbox":   func(door) answer { return root("POST", "/v1/sandboxes/"+sandbox+"/kill", "") },
 		"listStops":     op("GET", "/v1/stops", ""),
 		"stop":          op("POST", "/v1/stops", `{"agent":"other","reason":"test"}`),
 		"lift":          op("POST", "/v1/stops/other/lift", `{"by":`+by+`}`),
@@ -162,7 +170,7 @@ var order = []string{
 	"health", "openapi", "call", "batch", "openSession", "listSessions", "showSession", "startTask", "listTasks", "showTask", "rateTask", "endTask", "endSession",
 	"listTools", "showTool", "diffTool", "acceptTool", "waiveTool", "listWaivers", "endWaiver", "listAgents", "showAgent", "delegate", "showTree", "endDelegation", "newToken", "revokeToken",
 	"listApprovals", "showApproval", "showArgument", "previewEdit", "decide", "listGrants", "revokeGrant",
-	"listInvocations", "showInvocation", "invocationEvents", "resolveInvocation", "cancelInvocation", "allInvocationEvents", "listLedger", "ledgerOfCall", "verifyLedger", "exportLedger", "events", "stop", "listStops", "lift",
+	"listInvocations", "showInvocation", "invocationEvents", "resolveInvocation", "cancelInvocation", "allInvocationEvents", "listLedger", "ledgerOfCall", "verifyLedger", "exportLedger", "events", "listSandboxes", "showSandbox", "killSandbox", "stop", "listStops", "lift",
 	"listPeople", "addPerson", "setRole", "setPassphrase", "explain", "showConfig", "reloadConfig", "doctor", "shutdown",
 }
 
