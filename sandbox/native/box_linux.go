@@ -22,6 +22,7 @@ type box struct {
 	over   chan struct{} // closed when the next three are set
 
 	exit    sandbox.Exit
+	signal  syscall.Signal // that ended it
 	endErr  error
 	elapsed time.Duration
 
@@ -39,16 +40,22 @@ func (r *runner) run(p *reach.Plan, spec sandbox.Spec) (*box, error) {
 	if err := r.conn.send(b.script, inPlace, 0, "", ""); err != nil {
 		return nil, err
 	}
-	go sandbox.Feed(r.ours[0], spec.Stdin)
-	b.copies.Go(func() { b.taken(sandbox.Drain(spec.Stdout, r.ours[1])) })
-	b.copies.Go(func() { b.taken(sandbox.Drain(spec.Stderr, r.ours[2])) })
+	if r.ours[0] != nil { // else it has a terminal
+		go sandbox.Feed(r.ours[0], spec.Stdin)
+		b.copies.Go(func() { b.taken(sandbox.Drain(spec.Stdout, r.ours[1])) })
+		b.copies.Go(func() { b.taken(sandbox.Drain(spec.Stderr, r.ours[2])) })
+	}
 	b.watch(p.Wall)
 	return b, nil
 }
 
 // watch ends the box at its time limit, and notes how it ended.
 func (b *box) watch(wall time.Duration) {
-	timer := time.AfterFunc(wall-time.Since(b.began), func() { b.stop("timeout", 't') })
+	timer := time.NewTimer(time.Hour)
+	timer.Stop()
+	if wall > 0 {
+		timer = time.AfterFunc(wall-time.Since(b.began), func() { b.stop("timeout", 't') })
+	}
 	go func() {
 		defer close(b.over)
 		defer timer.Stop()
@@ -89,7 +96,7 @@ func (b *box) listen() error {
 			status := syscall.WaitStatus(r.A)
 			b.exit.Code = status.ExitStatus()
 			if status.Signaled() {
-				b.exit.Code, b.exit.Signal = -1, status.Signal().String()
+				b.exit.Code, b.exit.Signal, b.signal = -1, status.Signal().String(), status.Signal()
 			}
 		case saysCleared:
 			b.exit.CPU = time.Duration(r.User+r.System) * time.Microsecond

@@ -53,18 +53,23 @@ const fresh = unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWIPC
 
 // ready begins a runner. In a cell that is used again it gets a process table, mounts,
 // temporary directories and a home of its own.
-func (c *cell) ready(again bool) (*runner, error) {
+func (c *cell) ready(again bool) (*runner, error) { return c.readyAt(again, nil) }
+
+// readyAt is ready for a command at a terminal; nil: it has none.
+func (c *cell) readyAt(again bool, terminal *os.File) (*runner, error) {
 	conn, control, err := newPair()
 	if err != nil {
 		return nil, err
 	}
 	defer unix.Close(control)
 	r := &runner{cell: c, conn: conn, again: again}
-	theirs, err := r.pipes()
-	if err != nil {
-		return nil, err
+	theirs := [3]*os.File{terminal, terminal, terminal}
+	if terminal == nil {
+		if theirs, err = r.pipes(); err != nil {
+			return nil, err
+		}
+		defer shut(theirs)
 	}
-	defer shut(theirs)
 	var s script
 	flags := uint64(0)
 	if again {
@@ -72,7 +77,7 @@ func (c *cell) ready(again bool) (*runner, error) {
 		s.renew(c.root)
 		s.init()
 	}
-	if err = s.become(c.root.plan, theirs, control); err == nil {
+	if err = s.become(c.root.plan, theirs, terminal != nil, control); err == nil {
 		err = c.conn.send(&s, inChild, flags, "", "")
 	}
 	if err == nil {

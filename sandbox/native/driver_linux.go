@@ -130,8 +130,8 @@ func (d *Driver) Probe(ctx context.Context) (sandbox.Features, error) {
 	if d.probed != nil {
 		return d.probed, nil
 	}
-	if landlockABI() < 1 {
-		return nil, writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: driver native needs Landlock; use Linux 5.13 or later with landlock in the lsm= list of the kernel", nil)
+	if err := d.possible(); err != nil {
+		return nil, err
 	}
 	program, err := d.opts.Program, error(nil)
 	if program == "" {
@@ -148,6 +148,14 @@ func (d *Driver) Probe(ctx context.Context) (sandbox.Features, error) {
 	}
 	d.probed = found
 	return found, nil
+}
+
+// possible says what this kernel lacks, without which there is no box.
+func (d *Driver) possible() error {
+	if landlockABI() < 1 {
+		return writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: driver native needs Landlock; use Linux 5.13 or later with landlock in the lsm= list of the kernel", nil)
+	}
+	return nil
 }
 
 // explain turns the failure of a step into an error with something to do.

@@ -22,7 +22,7 @@ const (
 
 // become makes the process a runner: it gives up everything, and waits. The order
 // matters: each step needs what a later one takes away.
-func (s *script) become(p *reach.Plan, stdio [3]*os.File, control int) error {
+func (s *script) become(p *reach.Plan, stdio [3]*os.File, terminal bool, control int) error {
 	filter, err := calls.Filter(calls.Kind{Listed: p.Listed, Alone: true})
 	if err != nil {
 		return err
@@ -46,6 +46,9 @@ func (s *script) become(p *reach.Plan, stdio [3]*os.File, control int) error {
 	s.limits(limits)
 	for i, f := range stdio {
 		s.call(unix.SYS_DUP3, s.fd(int(f.Fd())), num(i), num(0))
+	}
+	if terminal {
+		s.call(unix.SYS_IOCTL, num(0), num(unix.TIOCSCTTY), num(0))
 	}
 	s.call(unix.SYS_CLOSE_RANGE, num(3), num(uint32(1<<31-1)), num(unix.CLOSE_RANGE_CLOEXEC))
 	s.doing(stepSeccomp)

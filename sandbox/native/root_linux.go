@@ -232,11 +232,17 @@ func (s *script) private(p *reach.Plan, base string) {
 	if p.Listed {
 		flags = unix.MS_NOEXEC
 	}
-	s.tmpfs(base+reach.PrivateTmp, flags, fmt.Sprintf("mode=1777,uid=%d,gid=%d,size=64m,nr_inodes=65536", p.UID, p.GID))
+	s.tmpfs(base+reach.PrivateTmp, flags, fmt.Sprintf("mode=1777,uid=%d,gid=%d,size=%d,nr_inodes=%d", p.UID, p.GID, p.Tmp, max(p.Tmp>>10, 1024)))
 	home := base + reach.PrivateHome
 	s.mkdir(home, 0o700)
 	if p.Root {
 		s.call(unix.SYS_FCHOWNAT, here, s.text(home), num(p.UID), num(p.GID), num(0))
+	}
+	for name, text := range p.Home {
+		s.file(home+"/"+name, []byte(text))
+		if p.Root {
+			s.call(unix.SYS_FCHOWNAT, here, s.text(home+"/"+name), num(p.UID), num(p.GID), num(unix.AT_SYMLINK_NOFOLLOW))
+		}
 	}
 }
 

@@ -107,7 +107,7 @@ func (k *skeleton) show(s *script, dir string) {
 // devices are the harmless ones.
 func (k *skeleton) devices(s *script) {
 	s.mkdir(k.at+"/dev", 0o755)
-	for _, dev := range reach.SystemDevices {
+	for _, dev := range append(slices.Clip(reach.SystemDevices), "/dev/tty") { // which is a box's own terminal, or none
 		s.doing("show " + dev)
 		s.file(k.at+dev, nil)
 		s.bind(dev, k.at+dev, unix.MOUNT_ATTR_NOSUID|noExec)

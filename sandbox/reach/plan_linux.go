@@ -31,7 +31,9 @@ type Plan struct {
 	Hide        []string
 
 	Limits      Limits
-	Wall, Grace time.Duration
+	Wall, Grace time.Duration     // no Wall: as long as it takes
+	Tmp         int64             // bytes that the private temporary directory holds
+	Home        map[string]string // files in the private home, by name
 }
 
 // Limits are those of each process of a box, and their number.
@@ -84,8 +86,8 @@ func Of(w writ.Writ, spec sandbox.Spec, o Options, shown ...string) (*Plan, erro
 	}
 	p := &Plan{
 		Argv: spec.Argv, Env: filterEnv(os.Environ(), c.Env, spec.Env, o), Hide: c.Hide,
-		Grace: orDefault(c.Limits.Grace, defaultGrace),
-		Wall:  min(orDefault(spec.Timeout, orDefault(c.Limits.Wall, defaultWall)), sandbox.MaxWall),
+		Grace: orDefault(c.Limits.Grace, defaultGrace), Tmp: defaultTmp,
+		Wall: min(orDefault(spec.Timeout, orDefault(c.Limits.Wall, defaultWall)), sandbox.MaxWall),
 	}
 	var err error
 	if p.Dir, err = o.workDir(c, w.Call().Dir, spec.Dir); err != nil {

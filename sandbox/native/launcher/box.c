@@ -347,7 +347,7 @@ static long child(struct job *j)
 }
 
 // attend waits for a command, and for what the daemon says meanwhile: t, that it should
-// end; k, that it must. A daemon that is gone has said k.
+// end; k, that it must; or a signal's number. A daemon that is gone has said k.
 static void attend(long pid, u64 clone)
 {
 	struct rusage r;
@@ -370,6 +370,8 @@ static void attend(long pid, u64 clone)
 		}
 		if (c == 'k')
 			sys(SYS_kill, pid, SIGKILL, 0, 0, 0, 0);
+		else if (c > 0 && c <= 31) // a signal that somebody at a terminal sent
+			all(c);
 		else if (clone & CLONE_NEWPID)
 			sys(SYS_kill, pid, SIGTERM, 0, 0, 0, 0); // its init passes it on
 		else {

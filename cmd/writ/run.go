@@ -1,0 +1,219 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/writ-run/writ"
+)
+
+// Exit codes of 'writ run' besides the command's own.
+const (
+	exitTimeout    = 124
+	exitNotStarted = 125
+)
+
+// confined is what a person lets a command reach.
+type confined struct {
+	read, write, env, programs []string
+	dir                        string
+	timeout                    lasting
+	limits                     writ.Limits
+	noCaches                   bool
+	policy                     string
+}
+
+const runLong = `Run any command in a sandbox, without a daemon. It can read the system and the
+current directory, change the current directory, and nothing else: no network, no
+other process, a home and a /tmp of its own that are gone afterwards.
+
+Its home has your name and address for git and nothing else of yours. Package caches
+that you have (Go modules, npm, pip, cargo) can be read; what it builds is cached
+for this directory alone (writ/build in your cache directory). With a terminal, the
+command has one of its own: full-screen programs and job control work, Ctrl-C reaches
+the command.
+
+--policy reads the same from a file: read, write, env, programs, timeout, memory_mib,
+pids. Flags add to it, and its paths are from where it lies.
+
+Exit code: the command's; 128 and the signal's number where one ended it; 124 after
+--timeout; 125 if it was not started.`
+
+func (a *app) runCommand() *cobra.Command {
+	var c confined
+	cmd := &cobra.Command{
+		Use: "run [flags] -- COMMAND [ARG...]", Short: "Run a command in a sandbox", Long: runLong,
+		Example: `  writ run -- make test
+  writ run --write ../shared -- ./build.sh
+  writ run --read ~/data --env LANG -- python3 analyse.py
+  writ run --timeout 10m -- go test ./...
+  writ run --policy ci.yaml -- npm ci`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("expected a command: writ run -- COMMAND [ARG...]")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return a.runConfined(cmd.Context(), &c, args) },
+	}
+	cmd.Flags().SetInterspersed(false)
+	c.flags(cmd)
+	return cmd
+}
+
+func (a *app) shellCommand() *cobra.Command {
+	var c confined
+	cmd := &cobra.Command{
+		Use: "shell [flags]", Short: "Look around in the sandbox that 'writ run' makes",
+		Long:    "Start a shell in the sandbox that 'writ run' makes with the same flags.",
+		Example: "  writ shell\n  writ shell --read ~/data",
+		Args:    exactly(0, "no arguments; 'writ run -- COMMAND' runs one"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.runConfined(cmd.Context(), &c, []string{"/bin/bash", "--norc", "--noprofile", "-i"})
+		},
+	}
+	c.flags(cmd)
+	return cmd
+}
+
+func (c *confined) flags(cmd *cobra.Command) {
+	c.timeout.most = 7 * 24 * time.Hour
+	f := cmd.Flags()
+	f.StringArrayVar(&c.read, "read", nil, "a file or directory that it can read as well (again for more)")
+	f.StringArrayVar(&c.write, "write", nil, "a file or directory that it can change as well (again for more)")
+	f.StringArrayVar(&c.env, "env", nil, "a variable of yours that it gets, or NAME=VALUE (again for more)")
+	f.StringArrayVar(&c.programs, "program", nil, "only these programs can be executed, besides the command (again for more)")
+	f.StringVar(&c.dir, "dir", "", "directory to run in, and to let it change (default: the current one)")
+	f.Var(&c.timeout, "timeout", "end it after this long")
+	f.BoolVar(&c.noCaches, "no-caches", false, "without your package caches and the build cache")
+	f.StringVar(&c.policy, "policy", "", "a file that says what it can reach")
+}
+
+// place is one path that a person named, as it really is.
+func place(path string) (string, error) {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok { // where no shell did it
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", err
+		}
+		path = filepath.Join(home, rest)
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	real, err := filepath.EvalSymlinks(abs)
+	if err != nil {
+		return "", fmt.Errorf("%s: there is no such file or directory; make it first", path)
+	}
+	return real, nil
+}
+
+func places(paths []string) ([]string, error) {
+	var out []string
+	for _, p := range paths {
+		real, err := place(p)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, real)
+	}
+	return out, nil
+}
+
+// confinement is what the flags come to.
+func (c *confined) confinement() (out writ.Confinement, dir string, err error) {
+	if dir, err = place(c.dir); c.dir == "" {
+		dir, err = place(".")
+	}
+	if err != nil {
+		return out, "", err
+	}
+	read, err := places(c.read)
+	if err != nil {
+		return out, "", fmt.Errorf("--read %w", err)
+	}
+	write, err := places(c.write)
+	if err != nil {
+		return out, "", fmt.Errorf("--write %w", err)
+	}
+	if dir == "/" || slices.Contains(write, "/") {
+		return out, "", errors.New("the root directory cannot be changed by a command; run it in a directory of its own")
+	}
+	out = writ.Confinement{Read: read, Write: append([]string{dir}, write...), Exec: writ.Exec{Mode: writ.ExecAny}, Isolation: writ.Containerized, Limits: c.limits}
+	if len(c.programs) > 0 {
+		out.Exec = writ.Exec{Mode: writ.ExecListed}
+		for _, p := range c.programs {
+			file, err := findProgram(p)
+			if err != nil {
+				return out, "", err
+			}
+			out.Exec.Files = append(out.Exec.Files, file)
+		}
+	}
+	return out, dir, nil
+}
+
+func findProgram(name string) (string, error) {
+	if strings.Contains(name, "/") {
+		return place(name)
+	}
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		file := filepath.Join(dir, name)
+		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return file, nil
+		}
+	}
+	return "", fmt.Errorf("--program %s: there is no such program in your PATH", name)
+}
+
+// variables are those that the command gets besides the usual ones.
+func (c *confined) variables() (named []string, given map[string]string, err error) {
+	given = map[string]string{}
+	for _, v := range c.env {
+		name, value, has := strings.Cut(v, "=")
+		if name == "" {
+			return nil, nil, usagef("--env %q: write NAME or NAME=VALUE", v)
+		}
+		if has {
+			given[name] = value
+		} else if _, there := os.LookupEnv(name); there {
+			named = append(named, name)
+		} else {
+			return nil, nil, usagef("--env %s: there is no such variable in your environment; write %s=VALUE", name, name)
+		}
+	}
+	return named, given, nil
+}
+
+// lets is a gate that lets one command of a person's through: a box starts under a writ
+// and no other way (I1).
+type lets struct {
+	confine writ.Confinement
+	run     func(context.Context, writ.Writ) error
+}
+
+func (l lets) Decide(context.Context, writ.Call) (writ.Decision, error) {
+	return writ.Decision{Effect: writ.Allow, Class: writ.ClassNone, Confine: l.confine}, nil
+}
+func (l lets) Approve(context.Context, writ.Call, writ.Decision) (writ.Approval, error) {
+	return writ.Approval{}, writ.Fail(writ.Denied, "nobody is asked here", nil)
+}
+func (l lets) Record(context.Context, writ.Event) error { return nil }
+func (l lets) Run(ctx context.Context, w writ.Writ) (writ.Result, error) {
+	return writ.Result{}, l.run(ctx, w)
+}
+
+func through(ctx context.Context, confine writ.Confinement, run func(context.Context, writ.Writ) error) error {
+	l := lets{confine, run}
+	_, err := writ.NewGate(l, l, l, l).Do(ctx, writ.Call{ID: "run", Agent: "person", Tool: "run", Definition: writ.Digest{1}, Resolved: true})
+	return err
+}

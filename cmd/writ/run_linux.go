@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/term"
+
+	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/sandbox"
+	"github.com/writ-run/writ/sandbox/native"
+	"github.com/writ-run/writ/sandbox/reach"
+)
+
+// runTmp is how much a command that a person runs can have in its /tmp; builds need it.
+const runTmp = 4 << 30
+
+// runConfined runs a command for a person, and ends the program as the command ended.
+func (a *app) runConfined(ctx context.Context, c *confined, argv []string) error {
+	if err := c.readPolicy(); err != nil {
+		return notStarted(err)
+	}
+	confine, dir, err := c.confinement()
+	if err != nil {
+		return notStarted(err)
+	}
+	named, given, err := c.variables()
+	if err != nil {
+		return err
+	}
+	spec := sandbox.Spec{Argv: argv, Dir: dir, Env: map[string]string{}, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
+	fg := native.Foreground{Tmp: runTmp, Wall: c.timeout.Duration, Home: map[string]string{}}
+	if text := gitIdentity(); text != "" {
+		fg.Home[".gitconfig"] = text
+	}
+	if !c.noCaches {
+		if err := addCaches(&confine, spec.Env, dir); err != nil {
+			return notStarted(err)
+		}
+	}
+	for name, value := range given {
+		spec.Env[name] = value
+	}
+	confine.Env = named
+	d := native.New(native.Options{Options: reach.Options{PathPrefixes: systemPrefixes(os.Getenv("PATH"))}})
+	defer d.Close()
+	var exit sandbox.Exit
+	var number int
+	err = through(ctx, confine, func(_ context.Context, w writ.Writ) error {
+		exit, number, err = inForeground(d, w, spec, fg)
+		return err
+	})
+	if err != nil {
+		return notStarted(err)
+	}
+	return ended(exit, number)
+}
+
+// notStarted says that the command never ran, and why.
+func notStarted(err error) error {
+	fmt.Fprintln(os.Stderr, "writ run: "+visible(message(err)))
+	return exitCode(exitNotStarted)
+}
+
+func ended(exit sandbox.Exit, number int) error {
+	switch {
+	case exit.Limit == "timeout":
+		fmt.Fprintf(os.Stderr, "writ run: ended after %s: the time limit\n", shortly(exit.Elapsed.Round(1e8)))
+		return exitCode(exitTimeout)
+	case exit.Signal != "":
+		return exitCode(128 + number)
+	case exit.Code != 0:
+		return exitCode(exit.Code)
+	}
+	return nil
+}
+
+// inForeground runs a command and passes on what a person at the terminal does.
+func inForeground(d *native.Driver, w writ.Writ, spec sandbox.Spec, fg native.Foreground) (exit sandbox.Exit, number int, err error) {
+	// Not the program's own context: a Ctrl-C is the command's to answer.
+	ctx := context.Background()
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH)
+	defer signal.Stop(signals)
+	in, out := int(os.Stdin.Fd()), int(os.Stdout.Fd())
+	var screen *os.File
+	if term.IsTerminal(in) && term.IsTerminal(out) {
+		ours, theirs, err := native.OpenTerminal()
+		if err != nil {
+			return exit, 0, err
+		}
+		defer ours.Close()
+		defer theirs.Close()
+		screen, fg.Terminal = ours, theirs
+		resize(screen, out)
+	}
+	p, err := d.Foreground(ctx, w, spec, fg)
+	if err != nil {
+		return exit, 0, err
+	}
+	shown := make(chan struct{})
+	if screen != nil {
+		fg.Terminal.Close() // the command's alone now: reading ours ends when it ends
+		old, err := term.MakeRaw(in)
+		if err == nil {
+			defer term.Restore(in, old)
+		}
+		go io.Copy(screen, os.Stdin)
+		go func() { io.Copy(os.Stdout, screen); close(shown) }()
+	} else {
+		close(shown)
+	}
+	go func() {
+		for s := range signals {
+			if s == syscall.SIGWINCH {
+				if screen != nil {
+					resize(screen, out)
+				}
+				continue
+			}
+			p.Signal(s.(syscall.Signal))
+		}
+	}()
+	exit, err = p.Wait(ctx)
+	<-shown
+	return exit, int(p.EndedBy()), err
+}
+
+func resize(screen *os.File, out int) {
+	if columns, rows, err := term.GetSize(out); err == nil {
+		native.Resize(screen, columns, rows)
+	}
+}
+
+// systemPrefixes are the directories of a PATH that belong to the system: what a
+// command finds there, nobody but the system's owner put there.
+func systemPrefixes(list string) []string {
+	var out []string
+	for _, dir := range filepath.SplitList(list) {
+		if real, err := filepath.EvalSymlinks(dir); err == nil && (strings.HasPrefix(real, "/usr/") || strings.HasPrefix(real, "/opt/")) {
+			out = append(out, filepath.Clean(dir))
+		}
+	}
+	return out
+}

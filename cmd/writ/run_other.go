@@ -1,0 +1,14 @@
+//go:build !linux
+
+package main
+
+import (
+	"context"
+
+	"github.com/writ-run/writ"
+)
+
+// runConfined needs a sandbox of this system, and there is none yet.
+func (a *app) runConfined(context.Context, *confined, []string) error {
+	return writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: 'writ run' needs Linux", nil)
+}

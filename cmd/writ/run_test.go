@@ -1,0 +1,195 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/writ-run/writ/need"
+)
+
+// confines runs a command with 'writ run' in the workspace of a world that has no daemon.
+func (w *world) confines(stdin string, args ...string) outcome {
+	w.t.Helper()
+	cmd := exec.Command(program, append([]string{"run"}, args...)...)
+	cmd.Env, cmd.Dir, cmd.Stdin = append(w.env(), "MY_API_KEY=secret", "FANCY=yes"), w.ws, strings.NewReader(stdin)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); cmd.ProcessState == nil {
+		w.t.Fatal(err)
+	}
+	return outcome{cmd.ProcessState.ExitCode(), out.String(), errs.String()}
+}
+
+func TestRun(t *testing.T) {
+	w := newWorld(t, standard, "")
+	if err := os.WriteFile(filepath.Join(w.ws, "inside"), []byte("here\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(w.home, "outside")
+	if err := os.WriteFile(out, []byte("CANARY\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(w.home, ".gitconfig"), []byte("[core]\n\tpager = touch /x\n[User]\n\tname = \"Ada L\\\"\n\temail=ada@example.org\n[alias]\n\tx = !touch /y\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	extra := filepath.Join(w.home, "extra")
+	if err := os.Mkdir(extra, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	w.own(extra)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	port := l.Addr().(*net.TCPAddr).Port
+	policy := filepath.Join(w.home, "p.yaml")
+	if err := os.WriteFile(policy, []byte("read: [outside]\nenv: [A=1]\ntimeout: 1s\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	big := strings.Repeat("0123456789abcdef", 1<<17)
+	for _, tc := range []struct {
+		name, stdin string
+		args        []string
+		code        int
+		out, err    string // regular expressions
+	}{
+		{"changes the directory", "", []string{"--", "sh", "-c", "cat inside; echo made >made; cat made"}, 0, `^here\nmade\n$`, `^$`},
+		{"reads nothing else", "", []string{"--", "cat", out}, 1, `^$`, `No such file`},
+		{"unless it is named", "", []string{"--read", out, "--", "cat", out}, 0, `^CANARY\n$`, `^$`},
+		{"which cannot be changed", "", []string{"--read", out, "--", "sh", "-c", "echo x >>" + out}, 2, `^$`, `Read-only file system|Permission denied`},
+		{"writes what is named", "", []string{"--write", extra, "--", "touch", filepath.Join(extra, "made")}, 0, `^$`, `^$`},
+		{"the system is read-only", "", []string{"--", "touch", "/etc/x", "/usr/x"}, 1, `^$`, `Read-only file system`},
+		{"no network", "", []string{"--", "bash", "-c", fmt.Sprintf("exec 3<>/dev/tcp/127.0.0.1/%d", port)}, 1, `^$`, `refused|unreachable|denied`},
+		{"never root", "", []string{"--", "sh", "-c", "id -u | grep -v '^0$'"}, 0, `^\d+\n$`, `^$`},
+		{"a home of its own", "", []string{"--", "sh", "-c", "echo $HOME; ls -A ~; cat ~/.gitconfig"}, 0, `^/tmp/home\n\.gitconfig\n\[user\]\n\tname = "Ada L"\n\temail = "ada@example\.org"\n$`, `^$`},
+		{"no secrets", "", []string{"--", "env"}, 0, `^[^$]*$`, `^$`},
+		{"a variable that is named", "", []string{"--env", "FANCY", "--env", "B=2", "--", "sh", "-c", "echo $FANCY $B"}, 0, `^yes 2\n$`, `^$`},
+		{"a variable that is not there", "", []string{"--env", "NOTHING", "--", "true"}, 2, `^$`, `--env NOTHING: there is no such variable in your environment; write NOTHING=VALUE`},
+		{"input and output", big, []string{"--", "cat"}, 0, `^(0123456789abcdef)+$`, `^$`},
+		{"an exit code", "", []string{"--", "sh", "-c", "exit 7"}, 7, `^$`, `^$`},
+		{"a signal", "", []string{"--", "sh", "-c", "kill -9 $$"}, 137, `^$`, `^$`},
+		{"a time limit", "", []string{"--timeout", "1s", "--", "sleep", "60"}, 124, `^$`, `ended after 1(\.\d)?s: the time limit`},
+		{"a policy", "", []string{"--policy", policy, "--", "sh", "-c", "cat " + out + "; echo $A; sleep 60"}, 124, `^CANARY\n1\n$`, `the time limit`},
+		{"listed programs", "", []string{"--program", "cat", "--", "bash", "-c", "cat inside; ls"}, 126, `^here\n$`, `ls: (Permission denied|No such file|command not found)`},
+		{"a program that is not there", "", []string{"--", "nonsense"}, 125, `^$`, `writ run: the program "nonsense" was not found`},
+		{"nothing to run", "", []string{"--"}, 2, `^$`, `expected a command: writ run -- COMMAND`},
+		{"a directory that is not there", "", []string{"--read", "/nowhere", "--", "true"}, 125, `^$`, `/nowhere: there is no such file or directory; make it first`},
+		{"the root", "", []string{"--write", "/", "--", "true"}, 125, `^$`, `the root directory cannot be changed`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			o := w.confines(tc.stdin, tc.args...)
+			if o.code != tc.code && !(tc.name == "listed programs" && o.code == 127) || !regexp.MustCompile(tc.out).MatchString(o.out) || !regexp.MustCompile(tc.err).MatchString(o.err) {
+				t.Errorf("exit %d, out %.300q, err %.300q", o.code, o.out, o.err)
+			}
+			if strings.Contains(o.out, "secret") {
+				t.Error("a secret was passed on")
+			}
+			if tc.name == "input and output" && len(o.out) != len(big) {
+				t.Errorf("%d bytes of %d", len(o.out), len(big))
+			}
+		})
+	}
+	if _, err := os.Stat(filepath.Join(extra, "made")); err != nil {
+		t.Error(err)
+	}
+}
+
+// A run leaves no process behind, also when writ itself is killed.
+func TestRunKilled(t *testing.T) {
+	w := newWorld(t, standard, "")
+	cmd := exec.Command(program, "run", "--", "sh", "-c", "sleep 1234 & setsid sleep 1234 & touch begun; wait")
+	cmd.Env, cmd.Dir = w.env(), w.ws
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, func() bool { _, err := os.Stat(filepath.Join(w.ws, "begun")); return err == nil })
+	waitFor(t, func() bool { return sleepers("1234") == 2 })
+	cmd.Process.Kill()
+	cmd.Wait()
+	waitFor(t, func() bool { return sleepers("1234") == 0 })
+}
+
+// sleepers counts the processes of this machine that sleep for so long.
+func sleepers(seconds string) (n int) {
+	all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, path := range all {
+		if b, _ := os.ReadFile(path); string(b) == "sleep\x00"+seconds+"\x00" {
+			n++
+		}
+	}
+	return n
+}
+
+// At a terminal the command has one of its own: size, Ctrl-C, job control, full screens.
+func TestRunAtTerminal(t *testing.T) {
+	need.Programs(t, "stty", "vim")
+	w := newWorld(t, standard, "")
+	tm := newTerminal(t, 97, 31)
+	cmd := w.onIn(tm, "run", "--", "bash", "-c", `stty size; [ -t 0 ] && [ -t 1 ] && [ -t 2 ] && : </dev/tty && echo terminals; trap 'echo interrupted' INT; read -r x; echo "got $x"; sleep 1000; read -r y; echo "and $y"; exit 5`)
+	tm.waits("does not show its size", func() bool { return strings.Contains(tm.raw(), "31 97\r\nterminals\r\n") })
+	tm.types("hello\r")
+	tm.waits("does not read", func() bool { return strings.Contains(tm.raw(), "got hello\r\n") })
+	tm.types("\x03")
+	tm.waits("does not hear Ctrl-C", func() bool { return strings.Contains(tm.raw(), "interrupted\r\n") })
+	tm.resize(50, 20)
+	tm.types("again\r")
+	tm.waits("does not read again", func() bool { return strings.Contains(tm.raw(), "and again\r\n") })
+	if code := exit(t, cmd); code != 5 {
+		t.Errorf("exit %d", code)
+	}
+	if tm.modes() != tm.before {
+		t.Error("the terminal is not as it was")
+	}
+
+	cmd = w.onIn(tm, "shell")
+	tm.types("PS1='ready> '\r")
+	tm.waits("has no prompt", func() bool { return strings.Contains(tm.raw(), "ready> ") })
+	tm.types("sleep 2345\r")
+	waitFor(t, func() bool { return sleepers("2345") == 1 })
+	tm.types("\x1a")
+	tm.waits("does not stop a job", func() bool { return strings.Contains(tm.raw(), "Stopped") })
+	tm.types("kill %1; jobs; stty size\r")
+	tm.waits("does not know the new size", func() bool { return strings.Contains(tm.raw(), "20 50\r\n") })
+	tm.types("exit 3\r")
+	if code := exit(t, cmd); code != 3 {
+		t.Errorf("exit %d", code)
+	}
+
+	cmd = w.onIn(tm, "run", "--", "vim", "-u", "NONE", "-n", "note.txt")
+	tm.waits("shows no editor", func() bool { return strings.Contains(tm.raw(), "note.txt") })
+	tm.types("ihello from vim\x1b:wq\r")
+	if code := exit(t, cmd); code != 0 {
+		t.Errorf("vim: exit %d", code)
+	}
+	if b, _ := os.ReadFile(filepath.Join(w.ws, "note.txt")); string(b) != "hello from vim\n" {
+		t.Errorf("vim wrote %q", b)
+	}
+	if tm.modes() != tm.before {
+		t.Error("the terminal is not as it was")
+	}
+}
+
+// onIn starts the program on a terminal, in the workspace.
+func (w *world) onIn(tm *terminal, args ...string) *exec.Cmd {
+	w.t.Helper()
+	cmd := exec.Command(program, args...)
+	cmd.Env, cmd.Dir = append(w.env(), "TERM=xterm"), w.ws
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = tm.slave, tm.slave, tm.slave
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	return cmd
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/writ-run/writ/config"
+	"github.com/writ-run/writ/strict"
+)
+
+// runPolicy is a file that says what a command can reach.
+type runPolicy struct {
+	Read     []string        `yaml:"read"`
+	Write    []string        `yaml:"write"`
+	Env      []string        `yaml:"env"`
+	Programs []string        `yaml:"programs"`
+	Timeout  config.Duration `yaml:"timeout"`
+	Memory   int64           `yaml:"memory_mib"`
+	Pids     int64           `yaml:"pids"`
+}
+
+// readPolicy adds what the file says to the flags. Its paths are from where it lies.
+func (c *confined) readPolicy() error {
+	if c.policy == "" {
+		return nil
+	}
+	text, err := os.ReadFile(c.policy)
+	if err != nil {
+		return errors.New("--policy: " + err.Error())
+	}
+	var p runPolicy
+	f := &strict.File{Name: filepath.Base(c.policy), What: "a policy of 'writ run'", Empty: "write read, write, env, programs, timeout, memory_mib or pids"}
+	if f.Read(text, &p) {
+		if p.Memory != 0 && (p.Memory < 16 || p.Memory > 1<<20) {
+			f.Reject("memory_mib", "must be 16 to 1048576")
+		}
+		if p.Pids != 0 && (p.Pids < 1 || p.Pids > 1<<16) {
+			f.Reject("pids", "must be 1 to 65536")
+		}
+	}
+	if err := f.Err(); err != nil {
+		return err
+	}
+	from := func(paths []string) []string {
+		out := slices.Clone(paths)
+		for i, p := range out {
+			if !filepath.IsAbs(p) && p != "~" && (len(p) < 2 || p[:2] != "~/") {
+				out[i] = filepath.Join(filepath.Dir(c.policy), p)
+			}
+		}
+		return out
+	}
+	c.read, c.write = append(from(p.Read), c.read...), append(from(p.Write), c.write...)
+	c.env, c.programs = append(p.Env, c.env...), append(p.Programs, c.programs...)
+	if c.timeout.Duration == 0 {
+		c.timeout.Duration = min(c.timeout.most, time.Duration(p.Timeout))
+	}
+	c.limits.Memory, c.limits.Pids = p.Memory<<20, p.Pids
+	return nil
+}

@@ -1,0 +1,102 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/sandbox"
+	"golang.org/x/sys/unix"
+)
+
+// Foreground is what a command has that a person runs, and a tool's does not.
+type Foreground struct {
+	Terminal *os.File          // its own; nil: the streams of the spec
+	Tmp      int64             // bytes that its temporary directory holds
+	Home     map[string]string // files in its home, by name
+	Wall     time.Duration     // zero: as long as it takes
+}
+
+// A Process is a command that a person runs.
+type Process struct{ *box }
+
+// Signal passes a signal on to all that runs.
+func (p Process) Signal(s syscall.Signal) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.ended && s > 0 && s <= 31 {
+		p.told = true
+		p.runner.cell.conn.tell(byte(s))
+	}
+}
+
+// EndedBy is the signal that ended the command, after Wait; 0: none.
+func (p Process) EndedBy() syscall.Signal { return p.signal }
+
+// Foreground starts a command for a person, in a box that is gone afterwards. It asks
+// for no probe, which would take longer than the command: every step of making the box
+// either succeeds or nothing starts, and Probe shows that the steps hold.
+func (d *Driver) Foreground(ctx context.Context, w writ.Writ, spec sandbox.Spec, fg Foreground) (Process, error) {
+	if !w.Valid() {
+		return Process{}, writ.Fail(writ.Denied, "denied: there is no valid writ, so nothing runs", nil)
+	}
+	if err := d.possible(); err != nil {
+		return Process{}, err
+	}
+	if w.Confinement().Network.Mode != writ.NetworkNone {
+		return Process{}, writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: driver native does not enforce host_allowlist", nil)
+	}
+	p, err := d.plan(w, spec, nil)
+	if err != nil {
+		return Process{}, err
+	}
+	p.Wall, p.Home = fg.Wall, fg.Home
+	if fg.Tmp > 0 {
+		p.Tmp = fg.Tmp
+	}
+	c, err := d.cell(p.Plan, nil)
+	if err != nil {
+		return Process{}, explain(err)
+	}
+	r, err := c.readyAt(false, fg.Terminal)
+	if err != nil {
+		return Process{}, explain(err)
+	}
+	b, err := r.run(p.Plan, spec)
+	if err != nil {
+		r.end()
+		return Process{}, explain(err)
+	}
+	return Process{b}, nil
+}
+
+// OpenTerminal makes a pseudo terminal: ours is what a person's terminal is joined to,
+// theirs is for the command.
+func OpenTerminal() (ours, theirs *os.File, err error) {
+	ours, err = os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("open a pseudo terminal: %w", err)
+	}
+	fd := int(ours.Fd())
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0)
+	}
+	if err == nil {
+		theirs, err = os.OpenFile("/dev/pts/"+strconv.Itoa(n), os.O_RDWR|syscall.O_NOCTTY|syscall.O_CLOEXEC, 0)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("open a pseudo terminal: %w", err), ours.Close())
+	}
+	return ours, theirs, nil
+}
+
+// Resize gives a pseudo terminal the size that a person's terminal has.
+func Resize(ours *os.File, columns, rows int) error {
+	return unix.IoctlSetWinsize(int(ours.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: uint16(columns), Row: uint16(rows)})
+}
