@@ -49,7 +49,7 @@ func boxes(program string) error {
 	if err := inTurns(ways, 200); err != nil {
 		return err
 	}
-	if err := together(ways[:4]); err != nil {
+	if err := together(slices.Delete(slices.Clone(ways), 3, 4)[:4]); err != nil {
 		return err
 	}
 	return idle(d, ws)
@@ -69,7 +69,7 @@ func plainly(argv ...string) func() error {
 // others are what else runs a command in a sandbox, as far as they are installed; with
 // everything that native does and they can.
 func others(program, ws string) []one {
-	var out []one
+	out := []one{{"writ run, from a shell", plainly(program, "run", "--dir", ws, "--no-caches", "--", "/bin/true")}}
 	if bwrap, err := exec.LookPath("bwrap"); err == nil {
 		args := []string{bwrap, "--unshare-all", "--die-with-parent", "--new-session", "--clearenv", "--cap-drop", "ALL", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp",
 			"--ro-bind", "/usr", "/usr", "--ro-bind", "/etc", "/etc", "--symlink", "usr/lib", "/lib", "--symlink", "usr/lib64", "/lib64", "--symlink", "usr/bin", "/bin", "--bind", ws, ws, "--chdir", ws, "--", "/bin/true"}
@@ -77,6 +77,11 @@ func others(program, ws string) []one {
 	}
 	if firejail, err := exec.LookPath("firejail"); err == nil {
 		out = append(out, one{"firejail", plainly(firejail, "--quiet", "--noprofile", "--net=none", "--private-tmp", "--private-dev", "--caps.drop=all", "--nonewprivs", "--seccomp", "--read-only=/", "--", "/bin/true")})
+	}
+	for _, o := range [][]string{{"codex", "sandbox", "linux", "--", "/bin/true"}, {"srt", "/bin/true"}} {
+		if path, err := exec.LookPath(o[0]); err == nil {
+			out = append(out, one{strings.Join(o[:len(o)-1], " "), plainly(append([]string{path}, o[1:]...)...)})
+		}
 	}
 	return out
 }

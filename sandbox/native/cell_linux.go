@@ -2,6 +2,7 @@ package native
 
 import (
 	"os"
+	"sync"
 
 	"github.com/writ-run/writ/sandbox/reach"
 	"golang.org/x/sys/unix"
@@ -10,33 +11,82 @@ import (
 // A cell is a box that has its view: the root that a writ names, and nothing of the host
 // besides. Its launcher is the first process in it, and begins what runs there.
 type cell struct {
-	conn *conn
-	root *root
+	conn   *conn
+	recipe *recipe
 }
 
-// newCell makes one for a plan. show are files that the driver itself puts into it.
-func (f *factory) newCell(p *reach.Plan, show map[string]string) (*cell, error) {
+// A recipe is how cells of one view are made, and runners in them: worked out once, since
+// boxes are made much oftener than views change.
+type recipe struct {
+	factory *factory
+	root    *root
+	view    []byte // the script that makes the view
+	mu      sync.Mutex
+	run     [2]*script
+	encoded [2][]byte // scripts of runners: in a cell that is used once, and again
+}
+
+// newRecipe works one out. show are files that the driver itself puts in.
+func (f *factory) newRecipe(p *reach.Plan, show map[string]string) (*recipe, error) {
 	kind := &f.any
 	if p.Listed {
 		kind = &f.only
 	}
-	c, err := f.make(kind)
-	if err != nil {
+	if err := f.prepare(kind); err != nil {
 		return nil, err
 	}
 	r := &root{script: &script{}, skeleton: kind, plan: p}
 	r.private(p, newRoot)
-	if err = r.showAll(show); err == nil {
-		r.finish()
-		if err = c.send(r.script, inPlace, 0, "", ""); err == nil {
-			_, err = c.expect(saysDone, r.script)
-		}
+	if err := r.showAll(show); err != nil {
+		return nil, err
+	}
+	r.finish()
+	view, err := r.encode(inPlace, 0, "", "")
+	return &recipe{factory: f, root: r, view: view}, err
+}
+
+// newCell makes a cell.
+func (f *factory) newCell(r *recipe) (*cell, error) {
+	c, err := f.make(r.root.skeleton)
+	if err != nil {
+		return nil, err
+	}
+	if err = c.pass(r.view, nil); err == nil {
+		_, err = c.expect(saysDone, r.root.script)
 	}
 	if err != nil {
 		c.close()
 		return nil, err
 	}
 	return &cell{c, r}, nil
+}
+
+// runner is the script of a runner that takes its descriptors along: its streams and
+// its socket, in this order.
+func (r *recipe) runner(again, terminal bool) (*script, []byte, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := 0
+	if again {
+		n = 1
+	}
+	if r.run[n] != nil && !terminal {
+		return r.run[n], r.encoded[n], nil
+	}
+	s, flags := &script{}, uint64(0)
+	if again {
+		flags = fresh
+		s.renew(r.root)
+		s.init()
+	}
+	if err := s.become(r.root.plan, terminal); err != nil {
+		return nil, nil, err
+	}
+	b, err := s.encode(inChild, flags, "", "")
+	if err == nil && !terminal {
+		r.run[n], r.encoded[n] = s, b
+	}
+	return s, b, err
 }
 
 // A runner is a process in a cell that has given up everything already, and waits to be
@@ -70,22 +120,16 @@ func (c *cell) readyAt(again bool, terminal *os.File) (*runner, error) {
 		}
 		defer shut(theirs)
 	}
-	var s script
-	flags := uint64(0)
-	if again {
-		flags = fresh
-		s.renew(c.root)
-		s.init()
-	}
-	if err = s.become(c.root.plan, theirs, terminal != nil, control); err == nil {
-		err = c.conn.send(&s, inChild, flags, "", "")
+	s, encoded, err := c.recipe.runner(again, terminal != nil)
+	if err == nil {
+		err = c.conn.pass(encoded, []int{int(theirs[0].Fd()), int(theirs[1].Fd()), int(theirs[2].Fd()), control})
 	}
 	if err == nil {
-		_, err = conn.expect(saysReady, &s)
+		_, err = conn.expect(saysReady, s)
 	}
 	if err != nil {
 		r.end()
-		if failed, ok := c.why(&s); ok { // it told the cell's launcher
+		if failed, ok := c.why(s); ok { // it told the cell's launcher
 			err = failed
 		}
 		return nil, err

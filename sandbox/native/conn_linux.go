@@ -50,13 +50,18 @@ func (c *conn) send(s *script, m mode, clone uint64, uidMap, gidMap string) erro
 	if err != nil {
 		return err
 	}
+	return c.pass(b, s.fds)
+}
+
+// pass hands an encoded script over, and descriptors for it.
+func (c *conn) pass(b []byte, fds []int) error {
 	raw, err := c.file.SyscallConn()
 	if err != nil {
 		return err
 	}
 	var rights []byte
-	if len(s.fds) > 0 {
-		rights = unix.UnixRights(s.fds...)
+	if len(fds) > 0 {
+		rights = unix.UnixRights(fds...)
 	}
 	var sendErr error
 	err = raw.Write(func(fd uintptr) bool {

@@ -46,15 +46,21 @@ func (d *Driver) Plan(ctx context.Context, w writ.Writ, spec sandbox.Spec) (sand
 	return d.plan(w, spec, nil)
 }
 
-// cell makes a box with the view of a plan. Where the factory is gone, another one is
-// begun.
-func (d *Driver) cell(p *reach.Plan, show map[string]string) (*cell, error) {
+// cell makes a box with the view of a plan, by a recipe where there is one already.
+// Where the factory is gone, another one is begun.
+func (d *Driver) cell(p *reach.Plan, show map[string]string, by *recipe) (*cell, error) {
 	for again := range 2 {
 		f, err := d.running()
 		if err != nil {
 			return nil, err
 		}
-		c, err := f.newCell(p, show)
+		var c *cell
+		if by == nil || by.factory != f {
+			by, err = f.newRecipe(p, show)
+		}
+		if err == nil {
+			c, err = f.newCell(by)
+		}
 		if err == nil || again > 0 || !errors.Is(err, errFactory) {
 			return c, err
 		}
@@ -93,14 +99,16 @@ func (d *Driver) gone(f *factory) {
 
 // refill makes boxes ahead, one after the other, while nobody waits for it.
 func (d *Driver) refill(v view, p *reach.Plan) {
-	if !d.ready.wants(v) {
+	by, wanted := d.ready.wants(v)
+	if !wanted {
 		return
 	}
 	go func() {
 		for {
-			c, err := d.cell(p, nil)
+			c, err := d.cell(p, nil, by)
 			var r *runner
 			if err == nil {
+				by = c.recipe
 				r, err = c.ready(false)
 			}
 			if !d.ready.put(v, r, err) {

@@ -2,7 +2,6 @@ package native
 
 import (
 	"encoding/binary"
-	"os"
 
 	"github.com/writ-run/writ/sandbox/calls"
 	"github.com/writ-run/writ/sandbox/reach"
@@ -21,8 +20,9 @@ const (
 )
 
 // become makes the process a runner: it gives up everything, and waits. The order
-// matters: each step needs what a later one takes away.
-func (s *script) become(p *reach.Plan, stdio [3]*os.File, terminal bool, control int) error {
+// matters: each step needs what a later one takes away. Its streams and its socket are
+// passed along.
+func (s *script) become(p *reach.Plan, terminal bool) error {
 	filter, err := calls.Filter(calls.Kind{Listed: p.Listed, Alone: true})
 	if err != nil {
 		return err
@@ -44,8 +44,8 @@ func (s *script) become(p *reach.Plan, stdio [3]*os.File, terminal bool, control
 	s.call(unix.SYS_CAPSET, s.bytes(words(unix.LINUX_CAPABILITY_VERSION_3)), s.bytes(make([]byte, 24))) // of process 0: this one
 	s.doing(stepLimits)
 	s.limits(limits)
-	for i, f := range stdio {
-		s.call(unix.SYS_DUP3, s.fd(int(f.Fd())), num(i), num(0))
+	for i := range 3 {
+		s.call(unix.SYS_DUP3, passed(i), num(i), num(0))
 	}
 	if terminal {
 		s.call(unix.SYS_IOCTL, num(0), num(unix.TIOCSCTTY), num(0))
@@ -53,7 +53,7 @@ func (s *script) become(p *reach.Plan, stdio [3]*os.File, terminal bool, control
 	s.call(unix.SYS_CLOSE_RANGE, num(3), num(uint32(1<<31-1)), num(unix.CLOSE_RANGE_CLOEXEC))
 	s.doing(stepSeccomp)
 	s.seccomp(filter)
-	s.serve(s.fd(control))
+	s.serve(passed(3))
 	return nil
 }
 

@@ -10,14 +10,14 @@ import (
 )
 
 // A factory is the launcher that boxes are forked from. Both kinds of root are prepared
-// in it, with the host beside them.
+// in it when one is first asked for, with the host beside them.
 type factory struct {
 	conn *conn
 	cmd  *exec.Cmd
 	any  skeleton // with all programs of the system
 	only skeleton // with none, for boxes with a list
 
-	mu sync.Mutex // one box is made at a time
+	mu sync.Mutex // one thing is made at a time
 }
 
 // namespaces are what each box has of its own.
@@ -42,8 +42,6 @@ func newFactory() (*factory, error) {
 	s.call(unix.SYS_CHDIR, s.text("/"))
 	s.doing(stepLimits)
 	s.file(oldRoot+"/proc/self/oom_score_adj", []byte("500")) // boxes go first when memory runs out
-	f.any.build(&s)
-	f.only.build(&s)
 	if err := c.send(&s, inPlace, 0, "", ""); err != nil {
 		return nil, f.end(err)
 	}
@@ -62,6 +60,15 @@ func (f *factory) end(err error) error {
 
 // errFactory says that the factory does not answer any more.
 var errFactory = errors.New("the factory is gone")
+
+// gone is an error of talking to the factory, as what it means.
+func gone(err error) error {
+	var failed *failure
+	if err != nil && !errors.As(err, &failed) {
+		err = errors.Join(errFactory, err)
+	}
+	return err
+}
 
 // make makes a box around a skeleton, which sees the host still.
 func (f *factory) make(k *skeleton) (*conn, error) {
@@ -87,10 +94,7 @@ func (f *factory) make(k *skeleton) (*conn, error) {
 	if err = f.conn.send(&s, inChild, namespaces, mapText(uid), mapText(gid)); err == nil {
 		_, err = f.conn.expect(saysBox, &s)
 	}
-	var failed *failure
-	if err != nil && !errors.As(err, &failed) {
-		err = errors.Join(errFactory, err)
-	}
+	err = gone(err)
 	if err == nil {
 		_, err = ours.expect(saysReady, &s)
 	}
@@ -99,6 +103,23 @@ func (f *factory) make(k *skeleton) (*conn, error) {
 		return nil, fmt.Errorf("make a box: %w", err)
 	}
 	return ours, nil
+}
+
+// prepare makes a skeleton, once.
+func (f *factory) prepare(k *skeleton) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if k.built {
+		return nil
+	}
+	var s script
+	k.build(&s)
+	err := f.conn.send(&s, inPlace, 0, "", "")
+	if err == nil {
+		_, err = f.conn.expect(saysDone, &s)
+	}
+	k.built = err == nil
+	return gone(err)
 }
 
 // loopback brings up the one network device that a box has.

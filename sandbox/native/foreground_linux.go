@@ -59,7 +59,7 @@ func (d *Driver) Foreground(ctx context.Context, w writ.Writ, spec sandbox.Spec,
 	if fg.Tmp > 0 {
 		p.Tmp = fg.Tmp
 	}
-	c, err := d.cell(p.Plan, nil)
+	c, err := d.cell(p.Plan, nil, nil)
 	if err != nil {
 		return Process{}, explain(err)
 	}

@@ -47,12 +47,13 @@ func (p *plan) Start(ctx context.Context) (sandbox.Box, error) {
 			return nil, err
 		}
 		var r *runner
+		var by *recipe
 		if p.show == nil {
-			r = p.driver.ready.take(p.view)
+			r, by = p.driver.ready.take(p.view)
 		}
 		ahead := r != nil
 		if !ahead {
-			c, err := p.driver.cell(p.Plan, p.show)
+			c, err := p.driver.cell(p.Plan, p.show, by)
 			if err == nil {
 				r, err = c.ready(false)
 			}
@@ -95,7 +96,7 @@ func (p *plan) Keep(ctx context.Context) (sandbox.Kept, error) {
 	if err := stopped(ctx); err != nil {
 		return nil, err
 	}
-	c, err := p.driver.cell(p.Plan, nil)
+	c, err := p.driver.cell(p.Plan, nil, p.driver.ready.recipe(p.view))
 	if err != nil {
 		return nil, explain(err)
 	}

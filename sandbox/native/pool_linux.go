@@ -17,8 +17,9 @@ type pool struct {
 // A shelf is the runners of one view.
 type shelf struct {
 	runners []*runner
-	stamp   string // what the view's names led to when they were made
-	filling bool   // somebody is making more
+	stamp   string  // what the view's names led to when they were made
+	recipe  *recipe // by which
+	filling bool    // somebody is making more
 	used    time.Time
 }
 
@@ -28,35 +29,46 @@ const (
 	idleTime = 5 * time.Minute
 )
 
-// take takes a runner for a view; nil: there is none.
-func (p *pool) take(v view) *runner {
+// take takes a runner for a view, where there is one; and gives the recipe of others,
+// where that is known.
+func (p *pool) take(v view) (*runner, *recipe) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := p.stock[v.key]
 	if s == nil {
-		return nil
+		return nil, nil
 	}
 	s.used = time.Now()
 	if s.stamp != v.stamp { // a name leads elsewhere by now
 		p.clear(s)
-		return nil
+		return nil, nil
 	}
 	n := len(s.runners)
 	if n == 0 {
-		return nil
+		return nil, s.recipe
 	}
 	r := s.runners[n-1]
 	s.runners = s.runners[:n-1]
 	p.total--
-	return r
+	return r, s.recipe
 }
 
-// wants reports whether more should be made of a view, and whoever asked does so.
-func (p *pool) wants(v view) bool {
+// recipe is how boxes of a view are made, where one was made before.
+func (p *pool) recipe(v view) *recipe {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s := p.stock[v.key]; s != nil && s.stamp == v.stamp {
+		return s.recipe
+	}
+	return nil
+}
+
+// wants reports whether more should be made of a view, and how; whoever asked does so.
+func (p *pool) wants(v view) (*recipe, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		return false
+		return nil, false
 	}
 	if p.stock == nil {
 		p.stock = map[string]*shelf{}
@@ -68,14 +80,14 @@ func (p *pool) wants(v view) bool {
 		time.AfterFunc(idleTime, func() { p.expire(v.key) })
 	}
 	if s.filling || len(s.runners) >= ahead {
-		return false
+		return nil, false
 	}
 	if s.stamp != v.stamp {
 		p.clear(s)
-		s.stamp = v.stamp
+		s.stamp, s.recipe = v.stamp, nil
 	}
 	s.filling = true
-	return true
+	return s.recipe, true
 }
 
 // put puts one that was made with those that are ready, and reports whether there is
@@ -91,7 +103,7 @@ func (p *pool) put(v view, r *runner, err error) bool {
 	if err == nil {
 		for p.total >= most && p.dropOldest(s) {
 		}
-		s.runners = append(s.runners, r)
+		s.runners, s.recipe = append(s.runners, r), r.cell.recipe
 		p.total++
 	}
 	more := err == nil && len(s.runners) < ahead && p.total < most

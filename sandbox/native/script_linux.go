@@ -85,6 +85,9 @@ func (s *script) fd(n int) arg {
 	return arg{3, uint64(len(s.fds) - 1)}
 }
 
+// passed is one of the descriptors that are passed along when it is sent.
+func passed(n int) arg { return arg{3, uint64(n)} }
+
 // doing names what the next calls are for.
 func (s *script) doing(step string) { s.step = step }
 

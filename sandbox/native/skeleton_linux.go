@@ -18,6 +18,7 @@ type skeleton struct {
 	listed bool     // without programs
 	empty  []string // what there is nothing in: a box can have it for itself, or mount there
 	bound  []string // host directories that are shown whole
+	built  bool
 }
 
 // tiny bounds directories that hold nothing but names.
