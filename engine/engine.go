@@ -10,6 +10,8 @@ package engine
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -130,7 +132,7 @@ func builtins(boxes exec.Starter, jobs *exec.Jobs) ([]*tool.Tool, error) {
 func (e *Engine) build(cfg *config.Config, launcher []string) error {
 	sub := cfg.File.Sandboxing.Subprocess
 	every := reach.Options{PathPrefixes: sub.ExtraSafePathPrefixes, UnsafeAnyPath: !sub.RestrictedPath, UnsafeAnyDir: !sub.WorkspaceOnly}
-	own := native.New(native.Options{Options: every, Program: programOf(launcher)})
+	own := native.New(native.Options{Options: every, Program: programOf(launcher), Deployment: deployment(cfg.StatePath)})
 	e.drivers = sandbox.Set{own, subprocess.New(subprocess.Options{Launcher: launcher, Options: every})}
 	e.boxes = sandbox.NewBoxes(e.drivers, lifecycle(cfg))
 	e.closers = append(e.closers, e.boxes, own)
@@ -145,6 +147,12 @@ func (e *Engine) build(cfg *config.Config, launcher []string) error {
 func lifecycle(cfg *config.Config) sandbox.Lifecycle {
 	l := cfg.File.Sandboxing.Lifecycle
 	return sandbox.Lifecycle{Strategy: sandbox.Strategy(l.Strategy), Grace: time.Duration(l.Grace), Idle: time.Duration(l.Idle)}
+}
+
+// deployment tells daemons of one machine apart, by where each has its state.
+func deployment(state string) string {
+	sum := sha256.Sum256([]byte(state))
+	return "writ-" + hex.EncodeToString(sum[:6])
 }
 
 // programOf is the file of this program, where a launcher names another.

@@ -61,7 +61,8 @@ const MaxWall = 600 * time.Second
 type Exit struct {
 	Code    int           // exit status; -1 when a signal ended it
 	Signal  string        // the signal that ended it, such as "killed"
-	Limit   string        // the limit that ended it: timeout, cancelled; empty: it ended by itself
+	Limit   string        // what ended it: timeout, cancelled, memory, pids, file size, disk; empty: it ended by itself
+	Met     string        // a limit that it came up against, whatever ended it
 	Elapsed time.Duration // wall clock
 	CPU     time.Duration // user and system time of all its processes
 }

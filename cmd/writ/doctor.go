@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -12,34 +13,63 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/writ-run/writ/client"
+	"github.com/writ-run/writ/config"
+	"github.com/writ-run/writ/engine"
+	"github.com/writ-run/writ/sandbox"
+	"github.com/writ-run/writ/sandbox/prove"
+	"github.com/writ-run/writ/spell"
 )
 
 func (a *app) doctorCommand() *cobra.Command {
-	return &cobra.Command{
+	var full bool
+	var driver string
+	c := &cobra.Command{
 		Use: "doctor", Short: "Examine the set-up: what is enforced on this machine, with evidence", Args: exactly(0, "no arguments"),
 		Long: `Examine the set-up. Each sandbox driver starts a real box, tries forbidden things
-in it and reports what held.`,
-		Example: "  writ doctor\n  writ doctor --json",
+in it and reports what it declares, what held, and what to do where something is
+missing.
+
+With --prove the whole suite runs instead: hundreds of attacks on boxes of each
+driver, every one with a control that must work. It takes about a minute a driver,
+needs bash and python3 but no daemon, and leaves nothing behind. It exits with 1 if
+anything is broken or inconclusive.`,
+		Example: `  writ doctor
+  writ doctor --prove                     run every attack on every driver
+  writ doctor --prove --driver native     on one driver
+  writ doctor --prove --json              one document with all results`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			daemon, err := a.connect(cmd.Context())
-			if err != nil {
-				return err
+			switch {
+			case full:
+				return a.prove(cmd.Context(), driver)
+			case cmd.Flags().Changed("driver"):
+				return usagef("--driver goes with --prove")
 			}
-			d, err := daemon.Doctor(cmd.Context())
-			if err != nil {
-				return err
-			}
-			short, err := tooFewPeople(cmd.Context(), daemon)
-			if err != nil {
-				return err
-			}
-			d.Warnings = append(d.Warnings, short...)
-			if a.json {
-				return printJSON(d)
-			}
-			return showDoctor(d)
+			return a.examine(cmd.Context())
 		},
 	}
+	c.Flags().BoolVar(&full, "prove", false, "run the whole suite of attacks on this machine")
+	c.Flags().StringVar(&driver, "driver", "", "with --prove: only this driver")
+	return c
+}
+
+func (a *app) examine(ctx context.Context) error {
+	daemon, err := a.connect(ctx)
+	if err != nil {
+		return err
+	}
+	d, err := daemon.Doctor(ctx)
+	if err != nil {
+		return err
+	}
+	short, err := tooFewPeople(ctx, daemon)
+	if err != nil {
+		return err
+	}
+	d.Warnings = append(d.Warnings, short...)
+	if a.json {
+		return printJSON(withRemedies(d))
+	}
+	return showDoctor(d)
 }
 
 // tooFewPeople names every quorum in force that is larger than the number of people
@@ -63,6 +93,49 @@ func tooFewPeople(ctx context.Context, daemon *client.Client) ([]string, error) 
 	return out, nil
 }
 
+// A driverState is a driver as doctor shows it.
+type driverState struct {
+	Driver   string         `json:"driver"`
+	Error    string         `json:"error,omitempty"`
+	Findings []findingState `json:"findings"`
+	Remedies []string       `json:"remedies,omitempty"`
+}
+
+type findingState struct {
+	Feature  sandbox.Feature `json:"feature"`
+	Declared bool            `json:"declared"`
+	Enforced bool            `json:"enforced"`
+	Evidence string          `json:"evidence"`
+}
+
+func stateOf(driver string, have sandbox.Features, failure string) driverState {
+	s := driverState{Driver: driver, Error: failure, Findings: []findingState{}, Remedies: prove.Remedies(have, failure != "")}
+	for _, f := range have {
+		s.Findings = append(s.Findings, findingState{f.Feature, prove.Declared(f), f.Enforced, f.Evidence})
+	}
+	return s
+}
+
+func statesOf(d client.Doctor) []driverState {
+	var out []driverState
+	for _, r := range d.Drivers {
+		var have sandbox.Features
+		for _, f := range r.Findings {
+			have = append(have, sandbox.Finding{Feature: sandbox.Feature(f.Feature), Enforced: f.Enforced, Evidence: f.Evidence})
+		}
+		out = append(out, stateOf(r.Driver, have, r.Error))
+	}
+	return out
+}
+
+// withRemedies is what the daemon found and what to do about it.
+func withRemedies(d client.Doctor) any {
+	return struct {
+		client.Doctor
+		Drivers []driverState `json:"drivers"`
+	}{d, statesOf(d)}
+}
+
 func showDoctor(d client.Doctor) error {
 	fmt.Printf("writ %s\nmode           %s\nconfiguration  %s\nstate          %s\n", d.Version, d.Mode, d.Config, d.State)
 	if d.People == 0 {
@@ -71,22 +144,156 @@ func showDoctor(d client.Doctor) error {
 	for _, w := range d.Warnings {
 		fmt.Println("warning       ", w)
 	}
-	for _, r := range d.Drivers {
-		fmt.Printf("\ndriver %s\n", r.Driver)
-		if r.Error != "" {
-			fmt.Println("  cannot be used here:", visible(r.Error))
+	for _, s := range statesOf(d) {
+		fmt.Printf("\ndriver %s\n", s.Driver)
+		if s.Error != "" {
+			fmt.Println("  cannot be used here:", visible(s.Error))
 		}
-		w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-		for _, f := range r.Findings {
-			held := "enforced"
-			if !f.Enforced {
-				held = "NOT"
-			}
-			fmt.Fprintf(w, "  %s\t%s\t%s\n", f.Feature, held, visible(f.Evidence))
-		}
-		if err := w.Flush(); err != nil {
+		if err := showFindings(s.Findings); err != nil {
 			return err
 		}
+		for _, r := range s.Remedies {
+			fmt.Println("  remedy:", r)
+		}
+	}
+	return nil
+}
+
+func showFindings(all []findingState) error {
+	if len(all) == 0 {
+		return nil
+	}
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "  feature\tdeclared\tenforced\tevidence")
+	for _, f := range all {
+		enforced := "yes"
+		if !f.Enforced {
+			enforced = "NO"
+		}
+		declared := "yes"
+		if !f.Declared {
+			declared, enforced = "no", strings.ToLower(enforced)
+		}
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", f.Feature, declared, enforced, visible(f.Evidence))
+	}
+	return w.Flush()
+}
+
+// A proof is what the suite showed of one driver.
+type proof struct {
+	driverState
+	Held         int            `json:"held"`
+	Broken       int            `json:"broken"`
+	Inconclusive int            `json:"inconclusive"`
+	Skipped      int            `json:"skipped"`
+	Results      []prove.Result `json:"results"`
+}
+
+// prove runs the suite in this process, on drivers made as a daemon makes them.
+func (a *app) prove(ctx context.Context, only string) (err error) {
+	path, err := config.Path(a.configFlag)
+	if err != nil {
+		return err
+	}
+	if err := prove.Missing(); err != nil {
+		return err
+	}
+	drivers, end, err := engine.Sandboxes(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, end()) }()
+	if drivers, err = chosen(drivers, only); err != nil {
+		return err
+	}
+	var proofs []proof
+	for _, d := range drivers {
+		p, err := a.proveOne(ctx, d)
+		if ctx.Err() != nil {
+			return fmt.Errorf("stopped on driver %s after %d of %d probes; the boxes have ended and their files are gone", d.Name(), len(p.Results), len(prove.All()))
+		}
+		if err != nil {
+			return err
+		}
+		proofs = append(proofs, p)
+		if !a.json {
+			showProof(p)
+		}
+	}
+	if a.json {
+		if err := printJSON(map[string]any{"version": engine.Version(), "config": path, "drivers": proofs}); err != nil {
+			return err
+		}
+	}
+	return verdictOf(proofs)
+}
+
+// chosen is the drivers, or the one that was named.
+func chosen(all sandbox.Set, name string) (sandbox.Set, error) {
+	if name == "" {
+		return all, nil
+	}
+	var names []string
+	for _, d := range all {
+		if d.Name() == name {
+			return sandbox.Set{d}, nil
+		}
+		names = append(names, d.Name())
+	}
+	return nil, usagef("there is no driver %q among %s%s", name, strings.Join(names, ", "), spell.Hint(name, names))
+}
+
+// proveOne runs the suite on one driver. One that cannot start boxes here is not an
+// error: it says so, and what to do.
+func (a *app) proveOne(ctx context.Context, d sandbox.Driver) (proof, error) {
+	have, err := d.Probe(ctx)
+	if err != nil {
+		return proof{driverState: stateOf(d.Name(), nil, err.Error()), Results: []prove.Result{}}, nil
+	}
+	p := proof{driverState: stateOf(d.Name(), have, "")}
+	total, shown := len(prove.All()), !a.json && isTerminal(os.Stderr)
+	err = prove.Run(ctx, d, prove.Options{}, func(r prove.Result) {
+		p.Results = append(p.Results, r)
+		count := map[prove.Verdict]*int{prove.Held: &p.Held, prove.Broken: &p.Broken, prove.Inconclusive: &p.Inconclusive, prove.Skipped: &p.Skipped}
+		*count[r.Verdict]++
+		if shown {
+			fmt.Fprintf(os.Stderr, "\r\x1b[K%s: %d of %d, %s", d.Name(), len(p.Results), total, r.Group)
+		}
+	})
+	if shown {
+		fmt.Fprint(os.Stderr, "\r\x1b[K")
+	}
+	return p, err
+}
+
+func showProof(p proof) {
+	fmt.Printf("driver %s\n", p.Driver)
+	if p.Error != "" {
+		fmt.Println("  cannot be used here:", visible(p.Error))
+	} else {
+		fmt.Printf("  held %d, broken %d, inconclusive %d, skipped %d\n", p.Held, p.Broken, p.Inconclusive, p.Skipped)
+	}
+	for _, r := range p.Results {
+		if r.Verdict == prove.Broken || r.Verdict == prove.Inconclusive {
+			fmt.Printf("  %s %s: %s\n", strings.ToUpper(string(r.Verdict)), r.Name(), oneLine(r.Detail))
+		}
+	}
+	for _, r := range p.Remedies {
+		fmt.Println("  remedy:", r)
+	}
+}
+
+// verdictOf ends the program with 1 unless something was shown and all of it holds.
+func verdictOf(proofs []proof) error {
+	held := 0
+	for _, p := range proofs {
+		if p.Broken+p.Inconclusive > 0 {
+			return exitCode(exitError)
+		}
+		held += p.Held
+	}
+	if held == 0 {
+		return exitCode(exitError)
 	}
 	return nil
 }

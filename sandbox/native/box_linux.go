@@ -68,10 +68,24 @@ func (b *box) watch(wall time.Duration) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.ended = true
+		b.exit.Met = b.met()
 		if !b.runner.again {
-			b.runner.cell.conn.close()
+			b.runner.cell.end()
 		}
 	}()
+}
+
+// met is a limit that the command came up against, whatever ended it.
+func (b *box) met() string {
+	if b.signal == syscall.SIGXFSZ {
+		return "file size"
+	}
+	if g := b.runner.cell.group; g != nil {
+		if limit, err := g.Hit(); err == nil {
+			return limit
+		}
+	}
+	return ""
 }
 
 // executed waits until the command is there: then its end of the socket is closed.
@@ -135,6 +149,9 @@ func (b *box) Wait(ctx context.Context) (sandbox.Exit, error) {
 	defer b.mu.Unlock()
 	exit := b.exit
 	exit.Limit, exit.Elapsed = b.limit, b.elapsed
+	if exit.Limit == "" && exit.Code != 0 {
+		exit.Limit = exit.Met
+	}
 	var f *failure
 	switch {
 	case errors.As(b.endErr, &f):

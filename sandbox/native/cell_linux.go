@@ -1,9 +1,11 @@
 package native
 
 import (
+	"errors"
 	"os"
 	"sync"
 
+	"github.com/writ-run/writ/sandbox/cgroup"
 	"github.com/writ-run/writ/sandbox/reach"
 	"golang.org/x/sys/unix"
 )
@@ -13,7 +15,30 @@ import (
 type cell struct {
 	conn   *conn
 	recipe *recipe
+	pid    int           // of its first process
+	group  *cgroup.Group // nil: none
 }
+
+// end lets go of a cell, and of everything in it.
+func (c *cell) end() error {
+	err := c.conn.close()
+	if c.group != nil {
+		go c.group.Close() // which waits for its processes to be gone
+	}
+	return err
+}
+
+// bound sets the limits of the whole box, and begins to count what is met of them.
+func (c *cell) bound() error {
+	if c.group == nil {
+		return nil
+	}
+	l := c.recipe.root.plan.Limits
+	return c.group.Limit(cgroup.Limits{Memory: int64(l.Data), Pids: int64(l.Pids) + launcherPids})
+}
+
+// launcherPids are the processes of the launcher's own in a box.
+const launcherPids = 2
 
 // A recipe is how cells of one view are made, and runners in them: worked out once, since
 // boxes are made much oftener than views change.
@@ -47,18 +72,27 @@ func (f *factory) newRecipe(p *reach.Plan, show map[string]string) (*recipe, err
 
 // newCell makes a cell.
 func (f *factory) newCell(r *recipe) (*cell, error) {
-	c, err := f.make(r.root.skeleton)
+	conn, pid, err := f.make(r.root.skeleton)
 	if err != nil {
 		return nil, err
 	}
-	if err = c.pass(r.view, nil); err == nil {
-		_, err = c.expect(saysDone, r.root.script)
+	c := &cell{conn: conn, recipe: r, pid: pid}
+	if f.groups != nil {
+		if c.group, err = f.groups.New(); err == nil {
+			err = errors.Join(c.group.Add(pid), c.bound())
+		}
+	}
+	if err == nil {
+		err = conn.pass(r.view, nil)
+	}
+	if err == nil {
+		_, err = conn.expect(saysDone, r.root.script)
 	}
 	if err != nil {
-		c.close()
+		c.end()
 		return nil, err
 	}
-	return &cell{c, r}, nil
+	return c, nil
 }
 
 // runner is the script of a runner that takes its descriptors along: its streams and
@@ -79,7 +113,7 @@ func (r *recipe) runner(again, terminal bool) (*script, []byte, error) {
 		s.renew(r.root)
 		s.init()
 	}
-	if err := s.become(r.root.plan, terminal); err != nil {
+	if err := s.become(r.root.plan, r.factory.groups != nil, terminal); err != nil {
 		return nil, nil, err
 	}
 	b, err := s.encode(inChild, flags, "", "")
@@ -173,6 +207,6 @@ func (r *runner) end() {
 	r.conn.close()
 	shut(r.ours)
 	if !r.again {
-		r.cell.conn.close()
+		r.cell.end()
 	}
 }

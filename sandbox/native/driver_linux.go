@@ -9,6 +9,7 @@ import (
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/sandbox"
+	"github.com/writ-run/writ/sandbox/cgroup"
 	"github.com/writ-run/writ/sandbox/probe"
 	"github.com/writ-run/writ/sandbox/reach"
 	"golang.org/x/sys/unix"
@@ -22,6 +23,8 @@ type Driver struct {
 	probed  sandbox.Features // of the first probe that succeeded
 
 	mu      sync.Mutex
+	groups  *cgroup.Root // nil: there are none
+	looked  bool         // whether groups can be had
 	factory *factory
 	ready   pool
 	closed  bool
@@ -82,8 +85,21 @@ func (d *Driver) running() (*factory, error) {
 			return nil, err
 		}
 		d.factory = f
+		d.openGroups()
+		f.groups = d.groups
 	}
 	return d.factory, nil
+}
+
+// openGroups makes room for control groups, where that can be had; what a daemon before
+// left of its own is removed first.
+func (d *Driver) openGroups() {
+	if d.looked || d.opts.Deployment == "" {
+		return
+	}
+	d.looked = true
+	cgroup.Sweep(d.opts.Deployment) // what cannot be removed bounds nobody
+	d.groups, _ = cgroup.Open(d.opts.Deployment)
 }
 
 // gone forgets a factory that ended, and its boxes with it.
@@ -127,6 +143,9 @@ func (d *Driver) Close() error {
 	if d.factory != nil {
 		d.factory.end(nil)
 		d.factory = nil
+	}
+	if d.groups != nil {
+		return d.groups.Close()
 	}
 	return nil
 }

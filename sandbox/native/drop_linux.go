@@ -22,12 +22,16 @@ const (
 // become makes the process a runner: it gives up everything, and waits. The order
 // matters: each step needs what a later one takes away. Its streams and its socket are
 // passed along.
-func (s *script) become(p *reach.Plan, terminal bool) error {
+func (s *script) become(p *reach.Plan, grouped, terminal bool) error {
 	filter, err := calls.Filter(calls.Kind{Listed: p.Listed, Alone: true})
 	if err != nil {
 		return err
 	}
-	limits, err := p.Limits.All()
+	own := p.Limits
+	if grouped { // which counts them, and says so when there are too many
+		own.Pids += launcherPids + 1
+	}
+	limits, err := own.All()
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"sync"
 
+	"github.com/writ-run/writ/sandbox/cgroup"
 	"golang.org/x/sys/unix"
 )
 
@@ -16,6 +17,8 @@ type factory struct {
 	cmd  *exec.Cmd
 	any  skeleton // with all programs of the system
 	only skeleton // with none, for boxes with a list
+
+	groups *cgroup.Root // for what is made here; nil: none
 
 	mu sync.Mutex // one thing is made at a time
 }
@@ -70,11 +73,11 @@ func gone(err error) error {
 	return err
 }
 
-// make makes a box around a skeleton, which sees the host still.
-func (f *factory) make(k *skeleton) (*conn, error) {
+// make makes a box around a skeleton, which sees the host still, and tells its process.
+func (f *factory) make(k *skeleton) (*conn, int, error) {
 	ours, theirs, err := newPair()
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer unix.Close(theirs)
 	var s script
@@ -91,8 +94,9 @@ func (f *factory) make(k *skeleton) (*conn, error) {
 	uid, gid := everybody()
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	var box reply
 	if err = f.conn.send(&s, inChild, namespaces, mapText(uid), mapText(gid)); err == nil {
-		_, err = f.conn.expect(saysBox, &s)
+		box, err = f.conn.expect(saysBox, &s)
 	}
 	err = gone(err)
 	if err == nil {
@@ -100,9 +104,9 @@ func (f *factory) make(k *skeleton) (*conn, error) {
 	}
 	if err != nil {
 		ours.close()
-		return nil, fmt.Errorf("make a box: %w", err)
+		return nil, 0, fmt.Errorf("make a box: %w", err)
 	}
-	return ours, nil
+	return ours, int(box.A), nil
 }
 
 // prepare makes a skeleton, once.

@@ -11,6 +11,10 @@ const Name = "native"
 // Options configure a Driver. The zero value is the strictest.
 type Options struct {
 	reach.Options
+	// Deployment names the control groups that bound a whole box; of lower-case
+	// letters, digits and dashes. Empty: there are none, and the limits of single
+	// processes are all there is.
+	Deployment string
 	// Program is this program's own file, which a probe shows inside. Empty: found.
 	Program string
 }

@@ -102,7 +102,7 @@ func (p *plan) Keep(ctx context.Context) (sandbox.Kept, error) {
 	}
 	r, err := c.ready(true)
 	if err != nil {
-		c.conn.close()
+		c.end()
 		return nil, explain(err)
 	}
 	return &kept{cell: c, view: p.view, next: r}, nil
@@ -135,8 +135,10 @@ func (k *kept) Renew(context.Context) error {
 			return sandbox.ErrUnfit
 		}
 	}
-	var err error
-	k.next, err = k.cell.ready(true)
+	err := k.cell.bound()
+	if err == nil {
+		k.next, err = k.cell.ready(true)
+	}
 	return err
 }
 
@@ -145,5 +147,5 @@ func (k *kept) Close() error {
 	if k.next != nil {
 		k.next.end()
 	}
-	return k.cell.conn.close()
+	return k.cell.end()
 }

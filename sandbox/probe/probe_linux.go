@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -161,7 +162,9 @@ func (r *report) features(beyond []sandbox.Finding) sandbox.Features {
 		sandbox.WholeTreeDies, sandbox.Unprivileged, sandbox.LimitWall, sandbox.LimitMemory, sandbox.LimitPids, sandbox.LimitOutput,
 		sandbox.ProcessTable,
 	} {
-		out = append(out, r.finding(f))
+		if !slices.ContainsFunc(beyond, func(b sandbox.Finding) bool { return b.Feature == f }) {
+			out = append(out, r.finding(f))
+		}
 	}
 	return append(out, beyond...)
 }

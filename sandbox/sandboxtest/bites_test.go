@@ -3,10 +3,14 @@
 package sandboxtest
 
 import (
+	"bytes"
 	"context"
+	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,63 +19,125 @@ import (
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/need"
 	"github.com/writ-run/writ/sandbox"
+	"github.com/writ-run/writ/sandbox/prove"
 )
 
-// ordinary are rows that an unprivileged process cannot do on an ordinary host,
-// confined or not, and rows that need a part of the kernel that may be missing.
-var ordinary = []string{
-	"read/proc_parent_environ", "read/proc_1_environ", "read/proc_parent_memory", "read/proc_parent_cwd", "read/proc_parent_root",
-	"write/the_system", "write/unmount", "write/bind_over", "write/block_device", "write/device_node", "write/rename_its_parent", "hide/unmount_it",
-	"network/socket.AF_INET,socket.SOCK_RAW,1", "network/socket.AF_INET,socket.SOCK_DGRAM,1", "network/31,socket.SOCK_RAW,1", "network/socket.AF_VSOCK",
-	"network/38,socket.SOCK_SEQPACKET", "network/socket.AF_PACKET,socket.SOCK_RAW", "network/pair_of_another_family", "network/socket.AF_INET6", "network/socket.AF_INET6,socket.SOCK_DGRAM",
-	"kernel/an_unknown_call", "kernel/syslog", "kernel/pivot_root", "kernel/chroot", "kernel/open_tree", "kernel/fsopen", "kernel/mount",
-	"kernel/clone_a_network_namespace", "kernel/bpf", "kernel/perf_event_open", "kernel/userfaultfd", "kernel/keyctl", "kernel/add_key", "kernel/io_uring_setup", "kernel/setns",
-	"kernel/limits_of_the_supervisor", "kernel/affinity_of_the_supervisor", "kernel/clone_a_user_namespace", "kernel/unshare_user", "kernel/other_architecture",
-	"processes/setuid", "processes/setgid", "processes/groups", "processes/signal_the_parent", "processes/oom_score", "processes/capabilities",
-}
-
-// TestBites runs the suite on a driver that confines nothing. Every attack must
-// then work: one that fails anyway is dead, and would pass for the wrong reason.
+// TestBites runs the suite on a driver that confines nothing but claims everything: as
+// an ordinary user, and what that user may not do anyway as root. Every probe must then
+// fail, or be named in unbroken with the reason: one that holds all the same is dead, and
+// would hold for the wrong reason.
 func TestBites(t *testing.T) {
-	if os.Getenv("WRIT_TEST_BARE") != "" {
-		Run(t, bare{})
-		return
+	need.Root(t)
+	if err := prove.Missing(); err != nil {
+		need.Lacking(t, "%v", err)
 	}
-	need.Root(t) // its processes run as a user of their own
-	cmd := exec.Command("/proc/self/exe", "-test.run=^TestBites$/^(read|write|hide|exec|network|kernel|processes)$", "-test.v")
-	cmd.Env = append(os.Environ(), "WRIT_TEST_BARE=1")
-	out, _ := cmd.CombinedOutput() // it fails, that is the point
-	for _, left := range []string{"/tmp/c", "/tmp/ct", "/tmp/cl", "/dev/shm/c", "/dev/shm/x"} {
-		os.Remove(left) // what the controls of a box make in its own directories
+	dir, err := os.MkdirTemp("/srv", "writ-bites-")
+	if err != nil {
+		t.Fatal(err)
 	}
-	rows := 0
-	for line := range strings.Lines(string(out)) {
-		name, ok := strings.CutPrefix(strings.TrimSpace(line), "--- PASS: TestBites/")
-		name, _, _ = strings.Cut(name, " ")
-		if ok && strings.Contains(name, "/") && !slices.Contains(ordinary, name) {
-			t.Errorf("the attack %s does not work without a sandbox", name)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	left := leftInTemp(t)
+	seen := map[string]prove.Result{}
+	run := func(d bare, only func(prove.Probe) bool) {
+		defer killAll(t, dir)
+		err := prove.Run(t.Context(), d, prove.Options{Dir: dir, Only: only}, func(r prove.Result) {
+			if old, ok := seen[r.Name()]; !ok || worse(r.Verdict) > worse(old.Verdict) {
+				seen[r.Name()] = r
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
-		if strings.Contains(line, "--- FAIL: TestBites/") {
-			rows++
+	}
+	run(bare{claims: everything}, func(p prove.Probe) bool { return harm[p.Group+"/"+p.Name] == "" })
+	run(bare{claims: exclude(sandbox.ProcessTable)}, func(p prove.Probe) bool { return seen[p.Group+"/"+p.Name].Verdict == prove.Skipped })
+	run(bare{claims: everything, root: true}, func(p prove.Probe) bool {
+		name := p.Group + "/" + p.Name
+		return (slices.Contains(asRoot, p.Group) || slices.Contains(asRoot, name)) && seen[name].Verdict == prove.Held
+	})
+	left()
+	count := map[prove.Verdict]int{}
+	for _, name := range slices.Sorted(maps.Keys(seen)) {
+		r := seen[name]
+		count[r.Verdict]++
+		why := unbroken[name]
+		switch held := r.Verdict == prove.Held || r.Verdict == prove.Skipped; {
+		case strings.Contains(r.Detail, "the control failed"):
+			t.Errorf("%s: nothing was shown: %s", name, r.Detail)
+		case held && why == "" && !slices.Contains(honest, r.Group) && !notHere(r):
+			t.Errorf("%s is %s without a sandbox: %s", name, r.Verdict, r.Detail)
 		}
 	}
-	if rows < 100 {
-		t.Errorf("only %d attacks worked without a sandbox\n%s", rows, out)
+	for name := range unbroken {
+		if _, ok := seen[name]; !ok {
+			t.Errorf("unbroken names %s, which does not exist", name)
+		}
+	}
+	t.Logf("without a sandbox: %v", count)
+	if count[prove.Broken] < 400 || count[prove.Broken] < 3*(count[prove.Held]+count[prove.Skipped]) {
+		t.Errorf("too few attacks work without a sandbox: %v", count)
 	}
 }
 
-type bare struct{}
+// notHere reports whether a probe goes for a file of the machine that this one has not.
+func notHere(r prove.Result) bool {
+	at := map[string]string{"devices": "/dev/", "knobs": "/"}[r.Group]
+	_, err := os.Lstat(at + r.Probe)
+	return at != "" && err != nil
+}
 
-func (bare) Name() string                                    { return "bare" }
-func (bare) Probe(context.Context) (sandbox.Features, error) { return nil, nil }
-func (bare) Start(_ context.Context, w writ.Writ, s sandbox.Spec) (sandbox.Box, error) {
+// worse orders verdicts by how much they show.
+func worse(v prove.Verdict) int {
+	return slices.Index([]prove.Verdict{prove.Skipped, prove.Held, prove.Inconclusive, prove.Broken}, v)
+}
+
+// asRoot are groups, and probes, whose attacks do no harm to a machine either when root
+// makes them.
+var asRoot = []string{
+	"kernel", "knobs", "devices", "network", "read", "privileges",
+	"write/device node", "write/block device", "write/capabilities of a file", "write/trusted attribute", "write/give a file to root",
+}
+
+var everything = []sandbox.Feature{
+	sandbox.FileRead, sandbox.FileWrite, sandbox.StateHidden, sandbox.ExecListed, sandbox.NoNetwork, sandbox.HostAllowlist, sandbox.OwnProcesses,
+	sandbox.ProcessTable, sandbox.WholeTreeDies, sandbox.Unprivileged, sandbox.Containerized, sandbox.LimitWall, sandbox.LimitMemory, sandbox.LimitPids, sandbox.LimitOutput,
+}
+
+func exclude(f sandbox.Feature) []sandbox.Feature {
+	return slices.DeleteFunc(slices.Clone(everything), func(x sandbox.Feature) bool { return x == f })
+}
+
+// bare is a driver that starts commands and does nothing else.
+type bare struct {
+	claims []sandbox.Feature
+	root   bool
+}
+
+func (bare) Name() string { return "bare" }
+
+func (b bare) Probe(context.Context) (sandbox.Features, error) {
+	var out sandbox.Features
+	for _, f := range b.claims {
+		out = append(out, sandbox.Finding{Feature: f, Enforced: true})
+	}
+	return out, nil
+}
+
+func (b bare) Start(_ context.Context, w writ.Writ, s sandbox.Spec) (sandbox.Box, error) {
 	c := exec.Command(s.Argv[0], s.Argv[1:]...)
 	c.Dir, c.Stdin, c.Stdout, c.Stderr = s.Dir, s.Stdin, s.Stdout, s.Stderr
-	c.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/tmp"}
+	c.Env = append(os.Environ(), "PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/tmp", "TMPDIR=/tmp")
 	for k, v := range s.Env {
 		c.Env = append(c.Env, k+"="+v)
 	}
-	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	c.WaitDelay = 100 * time.Millisecond
+	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if !b.root {
+		c.SysProcAttr.Credential = &syscall.Credential{Uid: 65534, Gid: 65534}
+	}
 	return bareBox{c, w.Confinement().Limits.Wall}, c.Start()
 }
 
@@ -80,8 +146,71 @@ type bareBox struct {
 	wall time.Duration
 }
 
-func (b bareBox) Wait(context.Context) (sandbox.Exit, error) {
-	defer time.AfterFunc(b.wall, func() { syscall.Kill(-b.c.Process.Pid, syscall.SIGKILL) }).Stop()
+// Wait ends the command some time after its limit, so that the suite ends.
+func (b bareBox) Wait(ctx context.Context) (sandbox.Exit, error) {
+	kill := func() { b.c.Process.Kill() }
+	defer time.AfterFunc(b.wall+time.Second, kill).Stop()
+	defer context.AfterFunc(ctx, kill)()
 	b.c.Wait()
-	return sandbox.Exit{Code: b.c.ProcessState.ExitCode()}, nil
+	exit := sandbox.Exit{Code: b.c.ProcessState.ExitCode()}
+	if ws := b.c.ProcessState.Sys().(syscall.WaitStatus); ws.Signaled() {
+		exit.Signal = ws.Signal().String()
+	}
+	return exit, nil
+}
+
+// killAll ends what the attacks left running: processes that name the scratch directory
+// in their environment.
+func killAll(t *testing.T, dir string) {
+	for end := time.Now().Add(10 * time.Second); ; {
+		found := false
+		all, _ := filepath.Glob("/proc/[0-9]*/environ")
+		for _, path := range all {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+			for _, of := range []string{path, filepath.Join(filepath.Dir(path), "cwd")} {
+				if env, err := os.ReadFile(of); err == nil && pid != os.Getpid() && bytes.Contains(env, []byte("WS="+dir+"/")) {
+					syscall.Kill(pid, syscall.SIGKILL)
+					found = true
+				}
+			}
+		}
+		if !found {
+			return
+		}
+		if time.Now().After(end) {
+			t.Error("something of the attacks still runs")
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// leftInTemp notes what is in the host's temporary directories and returns a function
+// that removes what came since and belongs to the attacks' user: without a sandbox,
+// scripts use the host's.
+func leftInTemp(t *testing.T) func() {
+	list := func() map[string]bool {
+		out := map[string]bool{}
+		for _, dir := range []string{"/tmp", "/dev/shm"} {
+			entries, err := os.ReadDir(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range entries {
+				info, err := e.Info()
+				if err == nil && info.Mode().IsRegular() && info.Sys().(*syscall.Stat_t).Uid == 65534 {
+					out[filepath.Join(dir, e.Name())] = true
+				}
+			}
+		}
+		return out
+	}
+	before := list()
+	return func() {
+		for path := range list() {
+			if !before[path] {
+				os.Remove(path)
+			}
+		}
+	}
 }

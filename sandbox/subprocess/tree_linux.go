@@ -86,7 +86,7 @@ func descendants(visit func(proc)) {
 			continue
 		}
 		p, ppid, state := readStat(pid)
-		if state == 0 || state == 'Z' || state == 'X' {
+		if state == 0 || state == 'X' {
 			continue
 		}
 		if ours[ppid] {

@@ -49,6 +49,8 @@ func render(exit sandbox.Exit, stdout, stderr *sandbox.Tail) string {
 	switch {
 	case exit.Limit == "timeout":
 		fmt.Fprintf(&b, "[ended after %s: the time limit; a tool that takes timeout_seconds can be given more, at most 600]\n", exit.Elapsed.Round(100*time.Millisecond))
+	case limits[exit.Limit] != "":
+		fmt.Fprintf(&b, "[ended: %s]\n", limits[exit.Limit])
 	case exit.Limit != "":
 		fmt.Fprintf(&b, "[ended: %s]\n", exit.Limit)
 	case exit.Signal != "":
@@ -56,10 +58,21 @@ func render(exit sandbox.Exit, stdout, stderr *sandbox.Tail) string {
 	case exit.Code != 0:
 		fmt.Fprintf(&b, "[exit status %d]\n", exit.Code)
 	}
+	if exit.Met != "" && exit.Met != exit.Limit {
+		fmt.Fprintf(&b, "[it came up against a limit: %s]\n", exit.Met)
+	}
 	if b.Len() == 0 {
 		return "[no output]\n"
 	}
 	return b.String()
+}
+
+// limits say what a limit means for whoever reads the result.
+var limits = map[string]string{
+	"memory":    "all of it together used more memory than it may; a tool's definition can allow more",
+	"pids":      "it began more processes than it may",
+	"file size": "it wrote a file larger than it may",
+	"disk":      "it wrote more to the disk than it may",
 }
 
 func stream(b *strings.Builder, label string, t *sandbox.Tail) {

@@ -355,6 +355,7 @@ static void attend(long pid, u64 clone)
 	int status, over = 0;
 	char c;
 
+	sys(SYS_prctl, PR_SET_DUMPABLE, 0, 0, 0, 0, 0); // nothing in there looks at this process
 	p[1].fd = (int)sys(SYS_pidfd_open, pid, 0, 0, 0, 0, 0);
 	if (p[1].fd < 0)
 		sys(SYS_kill, pid, SIGKILL, 0, 0, 0, 0);

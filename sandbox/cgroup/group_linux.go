@@ -1,0 +1,170 @@
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// Group holds the processes of one box. Kill may be called at any time before Close; the
+// rest by one goroutine at a time.
+type Group struct {
+	dirs  []string // one a hierarchy
+	procs []control
+
+	memory, swap, peak, killed control
+	pids, most, refused        control
+	cpu, used                  control
+	memoryUnified, cpuUnified  bool
+
+	mu    sync.Mutex
+	since counts  // when Limit was called
+	ended *counts // when Kill was: killing refuses new processes, which is not the box's doing
+}
+
+// counts are what the kernel only ever adds to.
+type counts struct{ killed, refused, used int64 }
+
+// New makes a group without limits and without processes.
+func (r *Root) New() (*Group, error) {
+	g := &Group{}
+	name := "/" + strconv.FormatUint(r.made.Add(1), 10)
+	for _, p := range r.places {
+		if err := g.make(p, p.dir+name); err != nil {
+			return nil, errors.Join(fmt.Errorf("make a control group: %w", err), g.Close())
+		}
+	}
+	return g, nil
+}
+
+// make makes the group in one hierarchy.
+func (g *Group) make(p place, dir string) error {
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return err
+	}
+	g.dirs = append(g.dirs, dir)
+	g.files(p, dir)
+	if !p.unified && slices.Contains(p.has, cpu) { // version 2 is told the period with the quota
+		return os.WriteFile(dir+"/cpu.cfs_period_us", []byte(strconv.Itoa(period)), 0)
+	}
+	return nil
+}
+
+// files opens the control files of the group in one hierarchy.
+func (g *Group) files(p place, dir string) {
+	g.procs = append(g.procs, openControl(dir, "cgroup.procs"))
+	for _, c := range p.has {
+		switch {
+		case c == pids:
+			g.pids, g.most, g.refused = openControl(dir, "pids.max"), openControl(dir, "pids.peak"), openControl(dir, "pids.events")
+		case c == memory && p.unified:
+			g.memoryUnified = true
+			g.memory, g.swap = openControl(dir, "memory.max"), openControl(dir, "memory.swap.max")
+			g.peak, g.killed = openControl(dir, "memory.peak"), openControl(dir, "memory.events")
+		case c == memory:
+			g.memory, g.swap = openControl(dir, "memory.limit_in_bytes"), openControl(dir, "memory.memsw.limit_in_bytes")
+			g.peak, g.killed = openControl(dir, "memory.max_usage_in_bytes"), openControl(dir, "memory.oom_control")
+		case c == cpu && p.unified:
+			g.cpuUnified = true
+			g.cpu, g.used = openControl(dir, "cpu.max"), openControl(dir, "cpu.stat")
+		case c == cpu:
+			g.cpu = openControl(dir, "cpu.cfs_quota_us")
+		case c == cpuacct:
+			g.used = openControl(dir, "cpuacct.usage")
+		}
+	}
+}
+
+// Add moves a process, with all of its threads, into the group. Children that it starts
+// from then on are in it too.
+func (g *Group) Add(pid int) error {
+	for _, f := range g.procs {
+		if err := f.put(strconv.Itoa(pid)); err != nil {
+			return fmt.Errorf("put process %d into its control group: %w", pid, err)
+		}
+	}
+	if len(g.procs) == 0 {
+		return errors.New("put a process into its control group: the group is closed")
+	}
+	return nil
+}
+
+// Hit names the limit that was met since Limit was called last: memory when the kernel
+// killed a process of the group for it, pids when it refused to start one, else nothing.
+func (g *Group) Hit() (string, error) {
+	now, err := g.counts()
+	if err != nil {
+		return "", err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.ended != nil {
+		now = *g.ended
+	}
+	switch {
+	case now.killed > g.since.killed:
+		return memory, nil
+	case now.refused > g.since.refused:
+		return pids, nil
+	}
+	return "", nil
+}
+
+func (g *Group) counts() (counts, error) {
+	killed, err1 := g.killed.number("oom_kill")
+	refused, err2 := g.refused.number("max")
+	used, err3 := g.timeUsed()
+	return counts{killed, refused, used}, errors.Join(err1, err2, err3)
+}
+
+// timeUsed is in nanoseconds.
+func (g *Group) timeUsed() (int64, error) {
+	if g.cpuUnified {
+		n, err := g.used.number("usage_usec")
+		return n * int64(time.Microsecond), err
+	}
+	return g.used.number("")
+}
+
+// Usage tells what the processes of the group used.
+func (g *Group) Usage() (Usage, error) {
+	now, err := g.counts()
+	peak, err2 := g.peak.number("")
+	most, err3 := g.most.number("")
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return Usage{Memory: peak, Pids: most, CPU: time.Duration(now.used - g.since.used)}, errors.Join(err, err2, err3)
+}
+
+// Kill ends every process of the group, and returns when none is left or after a few
+// seconds with an error. It may leave the group so that nothing can be started in it until
+// Limit is called.
+func (g *Group) Kill() error {
+	now, err := g.counts()
+	g.mu.Lock()
+	if g.ended == nil && err == nil {
+		g.ended = &now
+	}
+	g.mu.Unlock()
+	return errors.Join(err, killAll(g.dirs))
+}
+
+// Close kills what is left in the group and removes it.
+func (g *Group) Close() error {
+	err := killAll(g.dirs)
+	for i := range g.procs {
+		g.procs[i].close()
+	}
+	for _, f := range []*control{&g.memory, &g.swap, &g.peak, &g.killed, &g.pids, &g.most, &g.refused, &g.cpu, &g.used} {
+		f.close()
+	}
+	for _, dir := range g.dirs {
+		err = errors.Join(err, remove(dir))
+	}
+	g.dirs, g.procs = nil, nil
+	return err
+}

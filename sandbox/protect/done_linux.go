@@ -1,0 +1,83 @@
+package protect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+)
+
+// Appeared is something that a run left where it must not be, and that was moved away.
+type Appeared struct {
+	Path    string
+	Why     string
+	MovedTo string // empty: it could not be moved, or looked at
+}
+
+// Done takes the placeholders away and looks at what protected names came to be during the
+// run. What must not stay is moved into the quarantine and listed. Nothing of the run may
+// be alive any more. What could not be undone is an error, and the rest is done all the
+// same.
+func (c *Cover) Done() ([]Appeared, error) {
+	if c.done {
+		return nil, errors.New("protected names: Done was called before")
+	}
+	c.done = true
+	if c.index == nil {
+		return nil, nil
+	}
+	defer c.finder.end(c)
+	x := c.index
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	filled, err := c.release()
+	var out []Appeared
+	moved := func(list []Appeared, moveErr error) {
+		out, err = append(out, list...), errors.Join(err, moveErr)
+	}
+	m := mover{x: x}
+	defer m.close()
+	for _, rel := range filled {
+		if !c.finder.mayWrite(path.Join(x.root, rel)) {
+			moved(m.move(finding{rel, "a placeholder was filled"}))
+		}
+	}
+	before := len(x.unseen)
+	// What another run moves about meanwhile is looked for again; what that one has left is
+	// for its own end, when nothing moves any more.
+	for range 3 {
+		// A run may have made directories in order to hide something behind the bound.
+		if lookErr := x.refresh(context.Background(), 4*c.finder.opts.MaxDirs); lookErr != nil {
+			return out, errors.Join(err, fmt.Errorf("look at what the run left in %s: %w", x.root, lookErr))
+		}
+		had := len(out)
+		for _, rel := range c.appeared() {
+			for _, f := range x.judge(rel, x.names[rel]) {
+				if !c.finder.mayWrite(path.Join(x.root, f.rel)) {
+					moved(m.move(f))
+				}
+			}
+		}
+		if len(out) == had || err != nil {
+			break
+		}
+	}
+	if len(x.unseen) > before {
+		out = append(out, Appeared{Path: x.root, Why: fmt.Sprintf("there are more directories than can be looked at: %d were not", len(x.unseen))})
+	}
+	return out, err
+}
+
+// appeared lists the names that came to be during the run and that it may not write, those
+// above others first.
+func (c *Cover) appeared() []string {
+	var out []string
+	for rel, e := range c.index.names {
+		if e.since > c.begun && !c.finder.mayWrite(path.Join(c.Root, rel)) {
+			out = append(out, rel)
+		}
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,219 @@
+package protect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// Options of a Finder.
+type Options struct {
+	State      string // directory of this program's own: the journal of placeholders
+	Quarantine string // where to move what a run must not leave behind; made when needed
+	MaxDirs    int    // directories of one workspace that are looked at and watched; zero: 20000
+	MaxMounts  int    // most mounts of one Cover; zero: 500
+}
+
+const (
+	defaultDirs   = 20_000
+	defaultMounts = 500
+	maxRoots      = 32 // workspaces that are watched at once
+)
+
+// Finder knows the protected names of workspaces. It is safe for concurrent use; one
+// process at a time can have it for a State.
+type Finder struct {
+	opts    Options
+	journal *journal
+
+	mu     sync.Mutex
+	roots  map[string]*index
+	used   uint64 // counts uses of roots
+	held   map[string]*hold
+	pool   *pool
+	active map[*Cover]bool
+	closed bool
+}
+
+// New makes a Finder, after removing placeholders that a killed one has left.
+func New(o Options) (*Finder, error) {
+	for _, dir := range []string{o.State, o.Quarantine} {
+		if !filepath.IsAbs(dir) {
+			return nil, fmt.Errorf("protected names: %q is not an absolute path; name directories of writ's own", dir)
+		}
+	}
+	if o.MaxDirs <= 0 {
+		o.MaxDirs = defaultDirs
+	}
+	if o.MaxMounts <= 0 {
+		o.MaxMounts = defaultMounts
+	}
+	j, err := openJournal(o.State)
+	if err != nil {
+		return nil, err
+	}
+	p, err := openPool(o.State)
+	if err != nil {
+		return nil, errors.Join(err, j.close())
+	}
+	return &Finder{opts: o, journal: j, pool: p, roots: map[string]*index{}, held: map[string]*hold{}, active: map[*Cover]bool{}}, nil
+}
+
+// Close lets go of everything. Covers must be done before.
+func (f *Finder) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.active) > 0 {
+		return fmt.Errorf("protected names: %d runs are still going; end them first", len(f.active))
+	}
+	f.closed = true
+	for _, x := range f.roots {
+		x.close()
+	}
+	f.roots = nil
+	return errors.Join(f.pool.close(), f.journal.close())
+}
+
+// Cover says how the protected names below a directory that a box may write are kept. The
+// path is absolute and without symlinks. A name for which open is true, by its absolute
+// path, is left alone: the policy of the tool names it, or something in it. Open is called
+// during Cover, Prepare and Done, possibly of other runs, and has to answer alike. Whoever
+// gets a Cover calls Done once, also when nothing was run.
+func (f *Finder) Cover(ctx context.Context, root string, open func(path string) bool) (*Cover, error) {
+	if !filepath.IsAbs(root) || filepath.Clean(root) != root {
+		return nil, fmt.Errorf("protected names: %q is not an absolute clean path; resolve it first", root)
+	}
+	if root == "/" {
+		return nil, errors.New("protected names: the whole system cannot be a workspace; name a directory")
+	}
+	c := &Cover{Root: root, finder: f, open: open}
+	if err := f.begin(c); err != nil {
+		return nil, fmt.Errorf("protected names of %s: %w", root, err)
+	}
+	if err := c.compute(ctx); err != nil {
+		f.end(c)
+		return nil, fmt.Errorf("protected names of %s: %w", root, err)
+	}
+	return c, nil
+}
+
+// begin finds what is known of the workspace, and notes that a run uses it. A root that is
+// no directory has nothing below it.
+func (f *Finder) begin(c *Cover) error {
+	top, err := unix.Openat2(unix.AT_FDCWD, c.Root, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
+	if err != nil {
+		return err
+	}
+	is, err := statFD(top)
+	if err != nil || !is.is(unix.S_IFDIR) {
+		unix.Close(top)
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		unix.Close(top)
+		return errors.New("writ is shutting down")
+	}
+	f.used++
+	x := f.roots[c.Root]
+	if x != nil && x.is == is.id {
+		unix.Close(top)
+	} else {
+		if x != nil {
+			f.forget(x) // another directory has its place
+		}
+		f.evict()
+		x = newIndex(f, c.Root, top, is.id)
+		f.roots[c.Root] = x
+	}
+	x.last, c.index = f.used, x
+	f.active[c] = true
+	return nil
+}
+
+// evict forgets a workspace that was not used for long when there are too many. Those in
+// use are kept by the runs that use them.
+func (f *Finder) evict() {
+	if len(f.roots) < maxRoots {
+		return
+	}
+	var oldest *index
+	for _, x := range f.roots {
+		if oldest == nil || x.last < oldest.last {
+			oldest = x
+		}
+	}
+	f.forget(oldest)
+}
+
+// forget is called with the lock held.
+func (f *Finder) forget(x *index) {
+	delete(f.roots, x.root)
+	if !f.inUse(x) {
+		x.close()
+	}
+}
+
+// inUse is called with the lock held.
+func (f *Finder) inUse(x *index) bool {
+	for c := range f.active {
+		if c.index == x {
+			return true
+		}
+	}
+	return false
+}
+
+// end notes that a run is over, and lets go of its workspace when nothing else has it.
+func (f *Finder) end(c *Cover) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.active[c] {
+		return
+	}
+	delete(f.active, c)
+	if f.roots[c.Root] != c.index && !f.inUse(c.index) {
+		c.index.close()
+	}
+}
+
+// oldest is when the first of the runs that are going in a workspace began.
+func (f *Finder) oldest(x *index) uint64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	first := x.now
+	for c := range f.active {
+		if c.index == x && c.begun > 0 {
+			first = min(first, c.begun)
+		}
+	}
+	return first
+}
+
+// owns reports whether a directory is one of ours, in which protected names are kept that
+// were moved away.
+func (f *Finder) owns(path string) bool { return path == f.opts.State || path == f.opts.Quarantine }
+
+// mayWrite reports whether a run that is going may write a name.
+func (f *Finder) mayWrite(path string) bool {
+	f.mu.Lock()
+	var runs []*Cover
+	for c := range f.active {
+		if strings.HasPrefix(path, c.Root+"/") {
+			runs = append(runs, c)
+		}
+	}
+	f.mu.Unlock()
+	for _, c := range runs {
+		if c.opened(path) {
+			return true
+		}
+	}
+	return false
+}

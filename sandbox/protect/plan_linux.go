@@ -1,0 +1,195 @@
+package protect
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/writ-run/writ/policy"
+	"golang.org/x/sys/unix"
+)
+
+// directories are the protected names that are directories by nature, so that what is
+// looked for in them is absent and not an error; and .gitattributes, where git warns about
+// anything else.
+var directories = []string{".claude", ".codex", ".gemini", ".copilot", ".vscode", ".idea", ".gitattributes", "hooks", "info", "modules", "worktrees"}
+
+// inRepository are the names that programs look for at the top of a repository. The other
+// protected names, start-up files of shells, count in a home directory only.
+var inRepository = []string{".gitmodules", ".gitattributes", ".mcp.json", ".envrc", ".claude", ".codex", ".gemini", ".copilot", ".vscode", ".idea"}
+
+// unplaced are obeyed by git but get no placeholder: an empty commondir makes git fail, and
+// gitdir means something only in a worktree's directory. Both are found after the run.
+var unplaced = []string{"commondir", "gitdir"}
+
+// A candidate is a name to be kept unless it is open.
+type candidate struct {
+	rel     string
+	mount   Mount
+	class   policy.Class
+	missing bool // it takes a placeholder
+}
+
+// wanted is what the names of an index come to.
+type wanted struct {
+	version uint64
+	all     []candidate // by path
+	links   bool        // where symlinks lead can change without notice
+}
+
+// A plan is what that comes to for one answer to what is open. Covers share it, so it is
+// never changed.
+type plan struct {
+	open         string // a letter for each candidate
+	mounts       []Mount
+	placeholders []Placeholder
+}
+
+// planFor derives the mounts, or gives those of last time when nothing has changed.
+func (x *index) planFor(open func(string) bool) *plan {
+	if x.wanted == nil || x.wanted.version != x.version {
+		x.wanted, x.plan = x.candidates(), nil
+	}
+	letters := make([]byte, len(x.wanted.all))
+	for i, k := range x.wanted.all {
+		letters[i] = 'n'
+		if open(k.mount.Path) {
+			letters[i] = 'y'
+		}
+	}
+	if x.plan != nil && x.plan.open == string(letters) && !x.wanted.links {
+		return x.plan
+	}
+	b := builder{x: x, at: map[string]Mount{}, missing: map[string]bool{}}
+	for i, k := range x.wanted.all {
+		if letters[i] == 'n' {
+			b.add(k)
+		}
+	}
+	x.plan = b.finish(string(letters))
+	return x.plan
+}
+
+func (x *index) candidates() *wanted {
+	w := &wanted{version: x.version}
+	exists := func(rel string) bool { _, ok := x.names[rel]; return ok }
+	missing := func(dir string, names []string) {
+		for _, name := range names {
+			rel := path.Join(dir, name)
+			if !exists(rel) && !slices.Contains(unplaced, name) {
+				m := Mount{Path: path.Join(x.root, rel), How: ReadOnly, Dir: slices.Contains(directories, name)}
+				w.all = append(w.all, candidate{rel: rel, mount: m, class: policy.Config, missing: true})
+			}
+		}
+	}
+	missing("", policy.ConfigNames())
+	for rel, e := range x.names {
+		m := Mount{Path: path.Join(x.root, rel), How: ReadOnly, Dir: e.kind == unix.S_IFDIR, Link: e.kind == unix.S_IFLNK}
+		switch {
+		case m.Link:
+			w.links = true
+		case e.class == policy.SecretName:
+			m.How = Masked
+		case e.class == policy.Repository && m.Dir:
+			m.How = Pin
+			missing(rel, policy.GitNames())
+			if parent(rel) != "" {
+				missing(parent(rel), inRepository)
+			}
+		}
+		w.all = append(w.all, candidate{rel: rel, mount: m, class: e.class})
+	}
+	slices.SortFunc(w.all, func(a, b candidate) int { return cmp.Compare(a.rel, b.rel) })
+	w.all = slices.CompactFunc(w.all, func(a, b candidate) bool { return a.rel == b.rel })
+	return w
+}
+
+// A builder collects mounts by path below the root.
+type builder struct {
+	x       *index
+	at      map[string]Mount
+	missing map[string]bool
+}
+
+func (b *builder) add(k candidate) {
+	b.put(k.rel, k.mount)
+	if k.missing {
+		b.missing[k.rel] = true
+	}
+	if k.mount.Link {
+		b.follow(k)
+	}
+}
+
+// put adds a mount, and pins what is above it. The strictest for a path holds.
+func (b *builder) put(rel string, m Mount) {
+	if b.at[rel].How < m.How {
+		b.at[rel] = m
+	}
+	for dir := parent(rel); dir != ""; dir = parent(dir) {
+		if _, ok := b.at[dir]; !ok {
+			b.at[dir] = Mount{Path: path.Join(b.x.root, dir), How: Pin, Dir: true}
+		}
+	}
+}
+
+// finish orders the mounts. What lies in something read-only needs no more, and a pin there
+// would open it again; only secrets are masked. In what is masked there is nothing.
+func (b *builder) finish(open string) *plan {
+	p := &plan{open: open}
+	rels := make([]string, 0, len(b.at))
+	for rel := range b.at {
+		rels = append(rels, rel)
+	}
+	slices.Sort(rels)
+	for _, rel := range rels {
+		m := b.at[rel]
+		if around := b.around(rel); around == Masked || around == ReadOnly && m.How != Masked {
+			continue
+		}
+		p.mounts = append(p.mounts, m)
+		if b.missing[rel] {
+			p.placeholders = append(p.placeholders, Placeholder{Path: m.Path, Dir: m.Dir, file: b.x.readByGit(rel)})
+		}
+	}
+	return p
+}
+
+// readByGit reports whether git reads a name that does not exist as a file of settings: a
+// .git/config always, a .git/config.worktree when the config says so.
+func (x *index) readByGit(rel string) bool {
+	if at, ok := x.names[parent(rel)]; !ok || at.class != policy.Repository {
+		return false
+	}
+	name := path.Base(rel)
+	return name == "config" || name == "config.worktree" && x.names[path.Join(parent(rel), "config")].perTree
+}
+
+// around is the strictest way in which something above a path is mounted.
+func (b *builder) around(rel string) How {
+	var most How
+	for dir := parent(rel); dir != ""; dir = parent(dir) {
+		most = max(most, b.at[dir].How)
+	}
+	return most
+}
+
+// notes says what the index does not know.
+func (x *index) notes() []string {
+	var out []string
+	if x.blind != "" {
+		out = append(out, x.root+": "+x.blind)
+	}
+	if len(x.unseen) > 0 {
+		some := make([]string, 0, len(x.unseen))
+		for rel := range x.unseen {
+			some = append(some, rel)
+		}
+		slices.Sort(some)
+		some = some[:min(3, len(some))]
+		out = append(out, fmt.Sprintf("%s: %d directories are not looked at, such as %s, since there are more than %d; make a smaller directory the workspace", x.root, len(x.unseen), strings.Join(some, ", "), x.finder.opts.MaxDirs))
+	}
+	return out
+}

@@ -1,0 +1,15 @@
+//go:build !linux
+
+package prove
+
+import "errors"
+
+func (h *host) kernel(string) error { return nil }
+
+var namespaces []string
+
+func setAttribute(string, string, []byte) error { return errors.ErrUnsupported }
+
+func kernelProbes() []Probe { return nil }
+
+func ofMachine() []string { return nil }

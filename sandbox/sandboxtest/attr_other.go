@@ -1,5 +1,0 @@
-//go:build !linux
-
-package sandboxtest
-
-func setAttribute(path, name, value string) {}

@@ -1,7 +1,0 @@
-//go:build !unix
-
-package sandboxtest
-
-import "testing"
-
-func makeFIFO(t testing.TB, path string) {}

@@ -1,7 +1,0 @@
-//go:build !unix
-
-package sandboxtest
-
-import "io/fs"
-
-func owner(fs.FileInfo) string { return "" }

@@ -1,7 +1,0 @@
-//go:build !unix
-
-package sandboxtest
-
-import "os/exec"
-
-func asBoxUser(*exec.Cmd) {}
