@@ -63,6 +63,7 @@ type Engine struct {
 	desk       *approval.Desk
 	people     *person.Checker
 	drivers    sandbox.Set
+	native     *native.Driver
 	boxes      *sandbox.Boxes
 	closers    []io.Closer // drivers that keep something running
 	jobs       *exec.Jobs
@@ -134,6 +135,7 @@ func (e *Engine) build(cfg *config.Config, launcher []string) error {
 	every := reach.Options{PathPrefixes: sub.ExtraSafePathPrefixes, UnsafeAnyPath: !sub.RestrictedPath, UnsafeAnyDir: !sub.WorkspaceOnly}
 	own := native.New(native.Options{Options: every, Program: programOf(launcher), Deployment: deployment(cfg.StatePath)})
 	e.drivers = sandbox.Set{own, subprocess.New(subprocess.Options{Launcher: launcher, Options: every})}
+	e.native = own
 	e.boxes = sandbox.NewBoxes(e.drivers, lifecycle(cfg))
 	e.closers = append(e.closers, e.boxes, own)
 	e.jobs = exec.NewJobs(e.boxes, e.now, e.log)
@@ -167,6 +169,9 @@ func programOf(launcher []string) string {
 func (e *Engine) open(ctx context.Context, cfg *config.Config, loaded []*define.Loaded) error {
 	var err error
 	if e.store, err = sqlite.Open(ctx, cfg.StatePath); err != nil {
+		return err
+	}
+	if err := e.protect(cfg.StatePath); err != nil {
 		return err
 	}
 	keys, err := loadKeys(filepath.Join(cfg.StatePath, "keys"))

@@ -63,6 +63,7 @@ type Exit struct {
 	Signal  string        // the signal that ended it, such as "killed"
 	Limit   string        // what ended it: timeout, cancelled, memory, pids, file size, disk; empty: it ended by itself
 	Met     string        // a limit that it came up against, whatever ended it
+	Undone  []string      // what it left among protected names, and where that is now
 	Elapsed time.Duration // wall clock
 	CPU     time.Duration // user and system time of all its processes
 }

@@ -28,10 +28,10 @@ var caches = []cache{
 
 // addCaches lets a command read the package caches that there are, and gives it a build
 // cache that it shares with other commands in the same directory only.
-func addCaches(c *writ.Confinement, env map[string]string, dir string) error {
+func addCaches(c *writ.Confinement, env map[string]string, dir string) (own []string, err error) {
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return nil // then there are none
+		return nil, nil // then there are none
 	}
 	build := ""
 	for _, k := range caches {
@@ -50,14 +50,14 @@ func addCaches(c *writ.Confinement, env map[string]string, dir string) error {
 		for name, sub := range k.made {
 			if build == "" {
 				if build, err = buildCache(dir); err != nil {
-					return err
+					return nil, err
 				}
-				c.Write = append(c.Write, build)
+				c.Write, own = append(c.Write, build), append(own, build)
 			}
 			env[name] = filepath.Join(build, sub)
 		}
 	}
-	return nil
+	return own, nil
 }
 
 // buildCache is a directory's own, made where it is not there. It belongs to whom the

@@ -7,14 +7,17 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 
 	"golang.org/x/term"
 
 	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/config"
 	"github.com/writ-run/writ/sandbox"
 	"github.com/writ-run/writ/sandbox/native"
+	"github.com/writ-run/writ/sandbox/protect"
 	"github.com/writ-run/writ/sandbox/reach"
 )
 
@@ -40,7 +43,7 @@ func (a *app) runConfined(ctx context.Context, c *confined, argv []string) error
 		fg.Home[".gitconfig"] = text
 	}
 	if !c.noCaches {
-		if err := addCaches(&confine, spec.Env, dir); err != nil {
+		if fg.Own, err = addCaches(&confine, spec.Env, dir); err != nil {
 			return notStarted(err)
 		}
 	}
@@ -48,7 +51,13 @@ func (a *app) runConfined(ctx context.Context, c *confined, argv []string) error
 		spec.Env[name] = value
 	}
 	confine.Env = named
+	finder, err := protectFor()
+	if err != nil {
+		return notStarted(err)
+	}
+	defer finder.Close()
 	d := native.New(native.Options{Options: reach.Options{PathPrefixes: systemPrefixes(os.Getenv("PATH"))}})
+	d.Protect(finder)
 	defer d.Close()
 	var exit sandbox.Exit
 	var number int
@@ -62,6 +71,24 @@ func (a *app) runConfined(ctx context.Context, c *confined, argv []string) error
 	return ended(exit, number)
 }
 
+// protectFor keeps protected names for one run: several can go on at once, each with a
+// place of its own, and what one that was killed left is taken away by the next there.
+func protectFor() (*protect.Finder, error) {
+	base := filepath.Join(config.StateHome(), "run")
+	var err error
+	for n := range 64 {
+		at := filepath.Join(base, strconv.Itoa(n))
+		if err = os.MkdirAll(at, 0o700); err != nil {
+			return nil, err
+		}
+		var f *protect.Finder
+		if f, err = protect.New(protect.Options{State: at, Quarantine: filepath.Join(base, "quarantine")}); err == nil {
+			return f, nil
+		}
+	}
+	return nil, err
+}
+
 // notStarted says that the command never ran, and why.
 func notStarted(err error) error {
 	fmt.Fprintln(os.Stderr, "writ run: "+visible(message(err)))
@@ -69,6 +96,9 @@ func notStarted(err error) error {
 }
 
 func ended(exit sandbox.Exit, number int) error {
+	for _, what := range exit.Undone {
+		fmt.Fprintln(os.Stderr, "writ run: undone, since it is protected: "+visible(what))
+	}
 	switch {
 	case exit.Limit == "timeout":
 		fmt.Fprintf(os.Stderr, "writ run: ended after %s: the time limit\n", shortly(exit.Elapsed.Round(1e8)))

@@ -16,6 +16,7 @@ import (
 type box struct {
 	runner *runner
 	script *script
+	covers covers
 	grace  time.Duration
 	copies sync.WaitGroup
 	began  time.Time
@@ -33,9 +34,13 @@ type box struct {
 	writeErr error
 }
 
-// run has the runner execute the command, and uses it up by that.
-func (r *runner) run(p *reach.Plan, spec sandbox.Spec) (*box, error) {
-	b := &box{runner: r, script: &script{}, grace: p.Grace, began: time.Now(), over: make(chan struct{})}
+// run has the runner execute the command, and uses it up by that. What is kept for the
+// run is done with when it has ended, or by the caller on an error.
+func (r *runner) run(p *reach.Plan, spec sandbox.Spec, kept covers) (*box, error) {
+	b := &box{runner: r, script: &script{}, grace: p.Grace, began: time.Now(), over: make(chan struct{}), covers: kept}
+	if err := r.keep(kept); err != nil {
+		return nil, err
+	}
 	b.script.execute(p)
 	if err := r.conn.send(b.script, inPlace, 0, "", ""); err != nil {
 		return nil, err
@@ -62,6 +67,11 @@ func (b *box) watch(wall time.Duration) {
 		b.endErr = b.executed()
 		if err := b.listen(); b.endErr == nil {
 			b.endErr = err
+		}
+		undone, err := b.covers.done()
+		b.exit.Undone = undone
+		if b.endErr == nil && err != nil {
+			b.endErr = writ.Fail(writ.Internal, "what the command left among protected names could not all be undone; look at the workspace: "+err.Error(), err)
 		}
 		b.copies.Wait()
 		b.elapsed = time.Since(b.began)
@@ -153,7 +163,10 @@ func (b *box) Wait(ctx context.Context) (sandbox.Exit, error) {
 		exit.Limit = exit.Met
 	}
 	var f *failure
+	var known *writ.Error
 	switch {
+	case errors.As(b.endErr, &known):
+		return exit, b.endErr
 	case errors.As(b.endErr, &f):
 		exit.Code = -1
 		return exit, explain(b.endErr)

@@ -38,7 +38,7 @@ func (c *cell) bound() error {
 }
 
 // launcherPids are the processes of the launcher's own in a box.
-const launcherPids = 2
+const launcherPids = 3
 
 // A recipe is how cells of one view are made, and runners in them: worked out once, since
 // boxes are made much oftener than views change.
@@ -95,9 +95,9 @@ func (f *factory) newCell(r *recipe) (*cell, error) {
 	return c, nil
 }
 
-// runner is the script of a runner that takes its descriptors along: its streams and
-// its socket, in this order.
-func (r *recipe) runner(again, terminal bool) (*script, []byte, error) {
+// runner is the script of a runner that takes its descriptors along: its streams, its
+// socket and, in a cell that is used again, that of the process beside it, in this order.
+func (r *recipe) runner(again, terminal, beside bool) (*script, []byte, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n := 0
@@ -111,6 +111,9 @@ func (r *recipe) runner(again, terminal bool) (*script, []byte, error) {
 	if again {
 		flags = fresh
 		s.renew(r.root)
+		if beside {
+			s.beside(passed(4))
+		}
 		s.init()
 	}
 	if err := s.become(r.root.plan, r.factory.groups != nil, terminal); err != nil {
@@ -126,10 +129,11 @@ func (r *recipe) runner(again, terminal bool) (*script, []byte, error) {
 // A runner is a process in a cell that has given up everything already, and waits to be
 // told what to execute. The other ends of its standard streams are here.
 type runner struct {
-	cell  *cell
-	conn  *conn
-	ours  [3]*os.File
-	again bool // the cell outlives it
+	cell   *cell
+	conn   *conn
+	mounts *conn // a process beside it that can still mount; nil: nothing is to be
+	ours   [3]*os.File
+	again  bool // the cell outlives it
 }
 
 // fresh are what each run in a cell that is used again has for itself.
@@ -154,9 +158,20 @@ func (c *cell) readyAt(again bool, terminal *os.File) (*runner, error) {
 		}
 		defer shut(theirs)
 	}
-	s, encoded, err := c.recipe.runner(again, terminal != nil)
+	fds := []int{int(theirs[0].Fd()), int(theirs[1].Fd()), int(theirs[2].Fd()), control}
+	beside := c.recipe.factory.protects
+	if beside {
+		mounts, theirs, err := c.beside(again)
+		if err != nil {
+			r.end()
+			return nil, err
+		}
+		defer unix.Close(theirs)
+		r.mounts, fds = mounts, append(fds, theirs)
+	}
+	s, encoded, err := c.recipe.runner(again, terminal != nil, beside)
 	if err == nil {
-		err = c.conn.pass(encoded, []int{int(theirs[0].Fd()), int(theirs[1].Fd()), int(theirs[2].Fd()), control})
+		err = c.conn.pass(encoded, fds)
 	}
 	if err == nil {
 		_, err = conn.expect(saysReady, s)
@@ -169,6 +184,26 @@ func (c *cell) readyAt(again bool, terminal *os.File) (*runner, error) {
 		return nil, err
 	}
 	return r, nil
+}
+
+// beside makes the socket of a process that can mount in a runner's view when the runner
+// itself cannot any more. In a cell that is used once its launcher begins it right away.
+func (c *cell) beside(again bool) (ours *conn, theirs int, err error) {
+	ours, theirs, err = newPair()
+	if err != nil || again {
+		return ours, theirs, err
+	}
+	var s script
+	s.doing(stepSpace)
+	s.beside(s.fd(theirs))
+	if err = c.conn.send(&s, inPlace, 0, "", ""); err == nil {
+		_, err = c.conn.expect(saysDone, &s)
+	}
+	if err != nil {
+		ours.close()
+		unix.Close(theirs)
+	}
+	return ours, theirs, err
 }
 
 // why is the failure that a script which did not come to its end left behind.
@@ -205,6 +240,9 @@ func shut(files [3]*os.File) {
 // end lets a runner go that was not told anything.
 func (r *runner) end() {
 	r.conn.close()
+	if r.mounts != nil {
+		r.mounts.close()
+	}
 	shut(r.ours)
 	if !r.again {
 		r.cell.end()

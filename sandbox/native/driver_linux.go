@@ -11,13 +11,15 @@ import (
 	"github.com/writ-run/writ/sandbox"
 	"github.com/writ-run/writ/sandbox/cgroup"
 	"github.com/writ-run/writ/sandbox/probe"
+	"github.com/writ-run/writ/sandbox/protect"
 	"github.com/writ-run/writ/sandbox/reach"
 	"golang.org/x/sys/unix"
 )
 
 // Driver starts boxes with namespaces of their own.
 type Driver struct {
-	opts Options
+	opts   Options
+	finder *protect.Finder // nil: nothing is protected
 
 	probing sync.Mutex
 	probed  sandbox.Features // of the first probe that succeeded
@@ -86,7 +88,7 @@ func (d *Driver) running() (*factory, error) {
 		}
 		d.factory = f
 		d.openGroups()
-		f.groups = d.groups
+		f.groups, f.protects = d.groups, d.finder != nil
 	}
 	return d.factory, nil
 }

@@ -7,10 +7,14 @@ import (
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/sandbox"
+	"github.com/writ-run/writ/sandbox/protect"
 )
 
 // Driver refuses everything on this system.
-type Driver struct{ opts Options }
+type Driver struct {
+	opts   Options
+	finder *protect.Finder
+}
 
 // Probe says what is missing.
 func (d *Driver) Probe(context.Context) (sandbox.Features, error) { return nil, unavailable() }

@@ -18,7 +18,8 @@ type factory struct {
 	any  skeleton // with all programs of the system
 	only skeleton // with none, for boxes with a list
 
-	groups *cgroup.Root // for what is made here; nil: none
+	groups   *cgroup.Root // for what is made here; nil: none
+	protects bool         // protected names of workspaces are kept
 
 	mu sync.Mutex // one thing is made at a time
 }

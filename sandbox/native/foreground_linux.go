@@ -19,6 +19,7 @@ type Foreground struct {
 	Terminal *os.File          // its own; nil: the streams of the spec
 	Tmp      int64             // bytes that its temporary directory holds
 	Home     map[string]string // files in its home, by name
+	Own      []string          // of what it can write, what nobody else reads: nothing is protected in there
 	Wall     time.Duration     // zero: as long as it takes
 }
 
@@ -55,7 +56,7 @@ func (d *Driver) Foreground(ctx context.Context, w writ.Writ, spec sandbox.Spec,
 	if err != nil {
 		return Process{}, err
 	}
-	p.Wall, p.Home = fg.Wall, fg.Home
+	p.Wall, p.Home, p.Own = fg.Wall, fg.Home, fg.Own
 	if fg.Tmp > 0 {
 		p.Tmp = fg.Tmp
 	}
@@ -67,7 +68,7 @@ func (d *Driver) Foreground(ctx context.Context, w writ.Writ, spec sandbox.Spec,
 	if err != nil {
 		return Process{}, explain(err)
 	}
-	b, err := r.run(p.Plan, spec)
+	b, err := p.runIn(ctx, r)
 	if err != nil {
 		r.end()
 		return Process{}, explain(err)

@@ -2,6 +2,7 @@ package native
 
 import (
 	"github.com/writ-run/writ/sandbox"
+	"github.com/writ-run/writ/sandbox/protect"
 	"github.com/writ-run/writ/sandbox/reach"
 )
 
@@ -21,6 +22,10 @@ type Options struct {
 
 // New makes a driver. It does nothing yet.
 func New(o Options) *Driver { return &Driver{opts: o} }
+
+// Protect has the driver keep the protected names of what a box may write. It is said
+// before the first box; without it, what may be written can be written whole.
+func (d *Driver) Protect(f *protect.Finder) { d.finder = f }
 
 // Name implements sandbox.Driver.
 func (d *Driver) Name() string { return Name }

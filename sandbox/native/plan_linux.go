@@ -2,6 +2,7 @@ package native
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 
@@ -61,7 +62,7 @@ func (p *plan) Start(ctx context.Context) (sandbox.Box, error) {
 				return nil, explain(err)
 			}
 		}
-		b, err := r.run(p.Plan, p.spec)
+		b, err := p.runIn(ctx, r)
 		if err == nil && p.show == nil {
 			p.driver.refill(p.view, p.Plan) // now that the command is on its way
 		}
@@ -69,10 +70,25 @@ func (p *plan) Start(ctx context.Context) (sandbox.Box, error) {
 			return b, nil
 		}
 		r.end()
-		if !ahead { // else it was dead already, and got nothing to run
+		var known *writ.Error
+		if !ahead || errors.As(err, &known) { // else it was dead already, and got nothing to run
 			return nil, explain(err)
 		}
 	}
+}
+
+// runIn runs it by a runner, with protected names kept.
+func (p *plan) runIn(ctx context.Context, r *runner) (*box, error) {
+	kept, err := p.cover(ctx)
+	var b *box
+	if err == nil {
+		b, err = r.run(p.Plan, p.spec, kept)
+	}
+	if err != nil {
+		_, failed := kept.done()
+		return nil, errors.Join(err, failed)
+	}
+	return b, nil
 }
 
 func stopped(ctx context.Context) error {
@@ -117,7 +133,12 @@ func (p *plan) StartIn(ctx context.Context, in sandbox.Kept) (sandbox.Box, error
 	if k.view != p.view || k.next == nil {
 		return nil, sandbox.ErrUnfit
 	}
-	b, err := k.next.run(p.Plan, p.spec)
+	b, err := p.runIn(ctx, k.next)
+	var known *writ.Error
+	var failed *failure
+	if errors.As(err, &known) || errors.As(err, &failed) {
+		return nil, explain(err)
+	}
 	if err != nil {
 		return nil, sandbox.ErrUnfit // it is dead, and got nothing to run
 	}

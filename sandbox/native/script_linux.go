@@ -29,11 +29,11 @@ type op struct {
 }
 
 const (
-	opCall  = 1
-	opStore = 2 // a result goes into data, for a later call
-	opInit  = 3 // the process goes on in a child, and looks after it
-	opServe = 4 // the process takes requests on another socket from now on
-	opReady = 5 // the daemon is told that all went well so far
+	opCall   = 1
+	opStore  = 2 // a result goes into data, for a later call
+	opInit   = 3 // the process goes on in a child, and looks after it
+	opServe  = 4 // the process takes requests on another socket from now on
+	opBeside = 5 // another process takes requests on another socket, with all that this one has
 )
 
 // An arg is one argument of a call.
@@ -109,8 +109,11 @@ func (s *script) store(in arg, offset int, result arg) {
 	s.add(op{Kind: opStore, Kinds: result.kind << 4, Args: [6]uint64{in.value + uint64(offset), result.value}})
 }
 
-func (s *script) init()  { s.add(op{Kind: opInit}) }
-func (s *script) ready() { s.add(op{Kind: opReady}) }
+func (s *script) init() { s.add(op{Kind: opInit}) }
+
+func (s *script) beside(control arg) {
+	s.add(op{Kind: opBeside, Kinds: control.kind, Args: [6]uint64{control.value}})
+}
 
 func (s *script) serve(control arg) {
 	s.add(op{Kind: opServe, Kinds: control.kind, Args: [6]uint64{control.value}})

@@ -23,6 +23,7 @@ type Plan struct {
 	Root     bool // this is root, and the box is to be UID and GID
 	UID, GID int
 
+	Own         []string // of Write, directories of the driver's own, in which nothing is protected
 	Read, Write []string // roots, without the parts that no box gets; none within another
 	List        bool     // the whole tree may be listed
 	System      []string // besides Read: what every box can read
@@ -35,6 +36,9 @@ type Plan struct {
 	Tmp         int64             // bytes that the private temporary directory holds
 	Home        map[string]string // files in the private home, by name
 }
+
+// Unprotected reports whether a root that can be written has no protected names.
+func (p *Plan) Unprotected(root string) bool { return slices.Contains(p.Own, root) }
 
 // Limits are those of each process of a box, and their number.
 type Limits struct {

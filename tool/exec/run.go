@@ -37,7 +37,7 @@ func Run(ctx context.Context, boxes Starter, w writ.Writ, spec sandbox.Spec) (wr
 		Metadata: map[string]any{
 			"driver": driver, "exit_code": exit.Code, "signal": exit.Signal, "limit": exit.Limit,
 			"elapsed_ms": exit.Elapsed.Milliseconds(), "cpu_micros": exit.CPU.Microseconds(),
-			"stdout_bytes": stdout.Total(), "stderr_bytes": stderr.Total(),
+			"stdout_bytes": stdout.Total(), "stderr_bytes": stderr.Total(), "met": exit.Met, "undone": exit.Undone,
 		},
 	}, nil
 }
@@ -60,6 +60,9 @@ func render(exit sandbox.Exit, stdout, stderr *sandbox.Tail) string {
 	}
 	if exit.Met != "" && exit.Met != exit.Limit {
 		fmt.Fprintf(&b, "[it came up against a limit: %s]\n", exit.Met)
+	}
+	for _, what := range exit.Undone {
+		fmt.Fprintf(&b, "[undone, since it is protected: %s]\n", what)
 	}
 	if b.Len() == 0 {
 		return "[no output]\n"

@@ -27,7 +27,7 @@ struct head {
 
 enum { HERE = 1, CHILD = 2 };
 
-enum { CALL = 1, STORE = 2, INIT = 3, SERVE = 4, READY = 5 };
+enum { CALL = 1, STORE = 2, INIT = 3, SERVE = 4, BESIDE = 5 };
 
 // An op. kinds holds four bits for each argument of a CALL.
 struct op {
@@ -213,8 +213,17 @@ static int run(struct job *j, long *err)
 		case INIT:
 			init();
 			break;
-		case READY:
-			say('R', 0, 0, 0);
+		case BESIDE: // another process takes requests, and keeps what this one gives up
+			r = sys(SYS_clone, SIGCHLD, 0, 0, 0, 0, 0);
+			if (r == 0) {
+				control = (int)value(j, o, 0);
+				sys(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0, 0);
+				sys(SYS_prctl, PR_SET_DUMPABLE, 0, 0, 0, 0, 0);
+				if (control > 0)
+					sys(SYS_close_range, 0, control - 1, 0, 0, 0, 0);
+				sys(SYS_close_range, control + 1, ~0U, 0, 0, 0, 0);
+				serve();
+			}
 			break;
 		case SERVE:
 			control = (int)value(j, o, 0);

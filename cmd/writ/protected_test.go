@@ -1,0 +1,142 @@
+//go:build linux
+
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/writ-run/writ/need"
+)
+
+// repository makes the workspace one, with another below it and things to protect.
+func (w *world) repository() {
+	w.t.Helper()
+	need.Programs(w.t, "git")
+	script := `set -e; git init -q; git config user.email a@b; git config user.name x; mkdir -p lib/deep; git init -q lib/deep/nested
+		echo secret-one >.env; mkdir -p conf; echo secret-two >conf/.env; echo {} >.mcp.json; echo plain >plain; git add plain; git commit -qm first`
+	cmd := exec.Command("sh", "-c", script)
+	cmd.Dir, cmd.Env = w.ws, append(w.env(), "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		w.t.Fatalf("%v: %s", err, out)
+	}
+	if os.Geteuid() == 0 {
+		if out, err := exec.Command("chown", "-R", "65534:65534", w.ws).CombinedOutput(); err != nil {
+			w.t.Fatalf("%v: %s", err, out)
+		}
+	}
+}
+
+// Whatever a shell in a box tries, protected names stay as they are, whether they were
+// there or not; the work beside them goes on.
+func TestProtectedNamesInShell(t *testing.T) {
+	w := newWorld(t, "level: standard\noverrides: {file_system: workspace_only, terminal: full}\n", "").init()
+	w.repository()
+	look := func() string {
+		var b strings.Builder
+		for _, name := range []string{".git/config", ".git/hooks", "lib/deep/nested/.git/config", "lib/deep/nested/.git/hooks", ".mcp.json", ".env", "conf/.env", ".envrc", ".vscode", ".claude", ".gitmodules", "lib/deep/nested/.envrc"} {
+			info, err := os.Lstat(filepath.Join(w.ws, name))
+			if err != nil {
+				b.WriteString(name + " is not there\n")
+				continue
+			}
+			text, _ := os.ReadFile(filepath.Join(w.ws, name))
+			entries, _ := os.ReadDir(filepath.Join(w.ws, name))
+			b.WriteString(name + " " + info.Mode().String() + " " + string(text))
+			for _, e := range entries {
+				b.WriteString(" " + e.Name())
+			}
+			b.WriteString("\n")
+		}
+		return b.String()
+	}
+	before := look()
+	for name, row := range map[string][2]string{ // a control, and an attack
+		"a hook":                     {"echo x >new", "echo x >.git/hooks/pre-commit"},
+		"the configuration of git":   {"git config --list", "git config core.fsmonitor 'touch /x'"},
+		"by another name":            {"mv plain p2 && mv p2 plain", "mv .git x && cp -r x .git"},
+		"an ancestor":                {"mkdir d && mv d e && rmdir e", "mv lib lib2"},
+		"an ancestor, exchanged":     {"true", `python3 -c "import ctypes,sys;sys.exit(ctypes.CDLL(None).renameat2(-100,b'lib',-100,b'conf',2))"`},
+		"a nested one":               {"echo x >lib/deep/nested/file", "echo x >lib/deep/nested/.git/hooks/post-checkout"},
+		"what is not there":          {"echo x >other", "echo x >.envrc"},
+		"a directory not there":      {"mkdir -p o/p && rm -r o", "mkdir -p .vscode && echo {} >.vscode/tasks.json"},
+		"what is not there, nested":  {"echo x >lib/deep/nested/other", "echo x >lib/deep/nested/.envrc"},
+		"by a link":                  {"ln plain l && rm l", "ln .mcp.json l && echo y >>l"},
+		"by a symlink":               {"ln -s plain s && echo plain >s && rm s", "ln -s .git/config s; echo y >>s; r=$?; rm s; exit $r"},
+		"removed":                    {"echo x >r && rm r", "rm -rf .mcp.json .git/hooks; test ! -e .mcp.json"},
+		"a secret":                   {"cat plain", "cat .env"},
+		"a secret below":             {"cat plain", "cat conf/.env"},
+		"a secret, copied":           {"mkdir c1 && cp plain c1 && cat c1/plain && rm -r c1", "cp -r conf c2; cat c2/.env"},
+		"the placeholder":            {"true", "rmdir .claude || rm -f .envrc; test ! -e .claude -o ! -e .envrc"},
+		"a mount away":               {"true", "umount .git/hooks || umount .envrc"},
+		"through /proc":              {"cat /proc/self/cwd/plain", "echo x >/proc/self/cwd/.envrc"},
+		"with a case that is folded": {"echo x >Other && rm Other", "test -e .GIT/hooks && echo x >.GIT/hooks/pre-commit"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if o := w.shell(row[0]); o.code != 0 {
+				t.Fatalf("inconclusive: the control: %+v", o)
+			}
+			o := w.shell(row[1])
+			if o.code == 0 || strings.Contains(o.out, "secret-") {
+				t.Errorf("it worked: %+v", o)
+			}
+			if after := look(); after != before {
+				t.Errorf("changed:\n%s\nwas\n%s", after, before)
+			}
+		})
+	}
+	if o := w.shell("echo more >>plain && git add -A . ':!lib' ':!conf' ':!.env' && git -c user.name=x -c user.email=a@b commit -qm second && git log --oneline | wc -l && git status --short | grep -v '??'"); !strings.Contains(o.out, "2\n") {
+		t.Errorf("git does not work: %+v", o)
+	}
+	if out, _ := exec.Command("git", "-c", "safe.directory=*", "-C", w.ws, "ls-files").Output(); strings.Contains(string(out), ".envrc") || strings.Contains(string(out), ".vscode") {
+		t.Errorf("placeholders were committed: %s", out)
+	}
+}
+
+// What appears elsewhere during a run is moved away, and said.
+func TestProtectedNamesThatAppear(t *testing.T) {
+	w := newWorld(t, "level: standard\noverrides: {file_system: workspace_only, terminal: full}\n", "").init()
+	o := w.shell("mkdir -p a/b && echo evil >a/b/.envrc && git init -q fresh && echo '#!/bin/sh' >fresh/.git/hooks/pre-commit && chmod +x fresh/.git/hooks/pre-commit && echo fine >a/b/file")
+	if o.code != 0 || strings.Count(o.out, "undone, since it is protected") != 2 {
+		t.Errorf("%+v", o)
+	}
+	for _, gone := range []string{"a/b/.envrc", "fresh/.git/hooks/pre-commit"} {
+		if _, err := os.Lstat(filepath.Join(w.ws, gone)); err == nil {
+			t.Errorf("%s is still there", gone)
+		}
+	}
+	for _, there := range []string{"a/b/file", "fresh/.git/HEAD"} {
+		if _, err := os.Lstat(filepath.Join(w.ws, there)); err != nil {
+			t.Error(err)
+		}
+	}
+	kept, _ := filepath.Glob(w.state("quarantine", "*", "a", "b", ".envrc"))
+	if len(kept) != 1 {
+		t.Errorf("nothing may be lost: %v", kept)
+	}
+}
+
+// A daemon that is killed leaves placeholders behind; the next one takes them away.
+func TestProtectedNamesAfterKill(t *testing.T) {
+	w := newWorld(t, "level: standard\noverrides: {file_system: workspace_only, terminal: full}\n", "").init()
+	_, kill := w.serve()
+	running := w.starts("call", "shell_command", "command=touch begun; sleep 300")
+	waitFor(t, func() bool { _, err := os.Stat(filepath.Join(w.ws, "begun")); return err == nil })
+	if _, err := os.Lstat(filepath.Join(w.ws, ".envrc")); err != nil {
+		t.Fatalf("inconclusive: %v", err)
+	}
+	kill()
+	running.cmd.Process.Kill()
+	if o := w.call("stat", map[string]any{"path": "begun"}); o.code != 0 {
+		t.Fatalf("%+v", o)
+	}
+	entries, _ := os.ReadDir(w.ws)
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".") {
+			t.Errorf("%s is left", e.Name())
+		}
+	}
+}

@@ -1,0 +1,25 @@
+package engine
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/writ-run/writ/sandbox/protect"
+)
+
+// protect has boxes keep the protected names of workspaces. What a daemon that was killed
+// left for that is taken away first.
+func (e *Engine) protect(state string) error {
+	at := filepath.Join(state, "protect")
+	if err := os.MkdirAll(at, 0o700); err != nil {
+		return fmt.Errorf("make the directory of protected names: %w", err)
+	}
+	f, err := protect.New(protect.Options{State: at, Quarantine: filepath.Join(state, "quarantine")})
+	if err != nil {
+		return err
+	}
+	e.native.Protect(f)
+	e.closers = append(e.closers, f) // after the drivers: nothing runs any more
+	return nil
+}
