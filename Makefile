@@ -37,8 +37,9 @@ run: build
 
 # Programs that tests use, from Debian's packages, only when one is missing.
 deps:
-	@for p in bash git python3 perl openssl gcc strace curl npm sqlite3; do command -v $$p >/dev/null || missing="$$missing $$p"; done; \
+	@for p in bash git python3 perl openssl gcc strace curl npm sqlite3 vim firejail; do command -v $$p >/dev/null || missing="$$missing $$p"; done; \
 	command -v node >/dev/null || missing="$$missing nodejs"; \
+	command -v bwrap >/dev/null || missing="$$missing bubblewrap"; \
 	if [ -n "$$missing" ]; then $(INSTALL) libc6-dev; fi
 
 lint:

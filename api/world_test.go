@@ -24,9 +24,11 @@ import (
 	"github.com/writ-run/writ/config"
 	"github.com/writ-run/writ/engine"
 	"github.com/writ-run/writ/sandbox/subprocess"
+	"github.com/writ-run/writ/sandbox/wrapped"
 )
 
 func TestMain(m *testing.M) {
+	wrapped.Main()
 	subprocess.Main() // the tests' own program becomes the boxes of the doctor
 	os.Exit(m.Run())
 }

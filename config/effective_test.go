@@ -79,6 +79,7 @@ sandboxing:
     workspace_only: false
     restricted_path: false
     extra_safe_path_prefixes: [/opt/tools]
+  lifecycle: {strategy: per-task, grace: 1m, idle: 10m}
 approvals:
   expiry: 1h
   timeout: tiered
@@ -145,15 +146,16 @@ func TestEffective(t *testing.T) {
 		{"tools.stat.egress_class", "read_only", "writ.yaml:55"},
 		{"tools.stat.dangerous", "true", "writ.yaml:55"},
 		{"tools.stat.quorum", "3", "writ.yaml:55"},
-		{"approvals.expiry", "1h0m0s", "writ.yaml:66"},
-		{"approvals.timeout", "tiered", "writ.yaml:67"},
-		{"approvals.tiers.low.after", "8h0m0s", "writ.yaml:69"},
-		{"approvals.tiers.critical.then", "escalate", "writ.yaml:70"},
-		{"approvals.escalation", "[{role: approver, after: 30m0s} {role: admin, after: 2h0m0s}]", "writ.yaml:71"},
-		{"approvals.four_eyes", "always", "writ.yaml:72"},
-		{"approvals.quorum", "2", "writ.yaml:73"},
-		{"approvals.max_pending", "5", "writ.yaml:74"},
-		{"approvals.rate", "30/1h", "writ.yaml:75"},
+		{"sandboxing.lifecycle.strategy", "per-task", "writ.yaml:65"},
+		{"approvals.expiry", "1h0m0s", "writ.yaml:67"},
+		{"approvals.timeout", "tiered", "writ.yaml:68"},
+		{"approvals.tiers.low.after", "8h0m0s", "writ.yaml:70"},
+		{"approvals.tiers.critical.then", "escalate", "writ.yaml:71"},
+		{"approvals.escalation", "[{role: approver, after: 30m0s} {role: admin, after: 2h0m0s}]", "writ.yaml:72"},
+		{"approvals.four_eyes", "always", "writ.yaml:73"},
+		{"approvals.quorum", "2", "writ.yaml:74"},
+		{"approvals.max_pending", "5", "writ.yaml:75"},
+		{"approvals.rate", "30/1h", "writ.yaml:76"},
 	} {
 		v := got[want.Key]
 		v.Value = strings.ReplaceAll(v.Value, string(p), "$DIR")

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -362,11 +363,22 @@ func (c *Config) checkSandboxing(d *strict.File) {
 	for i, p := range s.ExtraSafePathPrefixes {
 		c.checkPrefix(d, fmt.Sprintf("%sextra_safe_path_prefixes[%d]", key, i), p)
 	}
+	c.warnLoose("sandboxing.default_backend", c.File.Sandboxing.DefaultBackend)
+	for _, category := range slices.Sorted(maps.Keys(c.File.Sandboxing.Overrides)) {
+		c.warnLoose("sandboxing.overrides."+string(category), c.File.Sandboxing.Overrides[category])
+	}
 	if !s.WorkspaceOnly {
 		c.Warnings = append(c.Warnings, c.At(key+"workspace_only")+": workspace_only is false: commands may start in any readable directory")
 	}
 	if !s.RestrictedPath {
 		c.Warnings = append(c.Warnings, c.At(key+"restricted_path")+": restricted_path is false: commands are looked up in the whole PATH of the daemon")
+	}
+}
+
+// warnLoose says what a driver that the operator chose does not keep.
+func (c *Config) warnLoose(key string, b Backend) {
+	if slices.Contains(looseBackends, b) {
+		c.Warnings = append(c.Warnings, fmt.Sprintf("%s: driver %s does not keep protected names (.git/hooks, .envrc, .env …) from commands that may write the workspace; native does", c.At(key), b))
 	}
 }
 

@@ -38,9 +38,12 @@ func (d *Duration) UnmarshalText(b []byte) error {
 
 func (d Duration) String() string { return time.Duration(d).String() }
 
-var backends = []string{"auto", "native", "subprocess"}
+var backends = []string{"auto", "native", "bwrap", "firejail", "seatbelt", "subprocess"}
 
-var laterBackends = []string{"bwrap", "firejail", "seatbelt", "docker", "k8s", "wasm"}
+// looseBackends keep no protected names from commands that may write around them.
+var looseBackends = []Backend{"bwrap", "firejail", "seatbelt", "subprocess"}
+
+var laterBackends = []string{"docker", "k8s", "wasm"}
 
 // UnmarshalText takes the drivers this version has.
 func (k *Backend) UnmarshalText(b []byte) error {

@@ -27,9 +27,13 @@ import (
 	"github.com/writ-run/writ/config"
 	"github.com/writ-run/writ/ledger"
 	"github.com/writ-run/writ/person"
+	"github.com/writ-run/writ/policy"
 	"github.com/writ-run/writ/sandbox"
+	"github.com/writ-run/writ/sandbox/bwrap"
+	"github.com/writ-run/writ/sandbox/firejail"
 	"github.com/writ-run/writ/sandbox/native"
 	"github.com/writ-run/writ/sandbox/reach"
+	"github.com/writ-run/writ/sandbox/seatbelt"
 	"github.com/writ-run/writ/sandbox/subprocess"
 	"github.com/writ-run/writ/store"
 	"github.com/writ-run/writ/store/sqlite"
@@ -134,7 +138,11 @@ func (e *Engine) build(cfg *config.Config, launcher []string) error {
 	sub := cfg.File.Sandboxing.Subprocess
 	every := reach.Options{PathPrefixes: sub.ExtraSafePathPrefixes, UnsafeAnyPath: !sub.RestrictedPath, UnsafeAnyDir: !sub.WorkspaceOnly}
 	own := native.New(native.Options{Options: every, Program: programOf(launcher), Deployment: deployment(cfg.StatePath)})
-	e.drivers = sandbox.Set{own, subprocess.New(subprocess.Options{Launcher: launcher, Options: every})}
+	e.drivers = sandbox.Set{own,
+		bwrap.New(bwrap.Options{Options: every, Program: programOf(launcher)}),
+		firejail.New(firejail.Options{Options: every, Program: programOf(launcher)}),
+		seatbelt.New(seatbelt.Options{PathPrefixes: every.PathPrefixes, Config: policy.ConfigNames(), Git: policy.GitNames()}),
+		subprocess.New(subprocess.Options{Launcher: launcher, Options: every})}
 	e.native = own
 	e.boxes = sandbox.NewBoxes(e.drivers, lifecycle(cfg))
 	e.closers = append(e.closers, e.boxes, own)

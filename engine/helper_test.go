@@ -15,11 +15,13 @@ import (
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/action"
 	"github.com/writ-run/writ/sandbox/subprocess"
+	"github.com/writ-run/writ/sandbox/wrapped"
 	"github.com/writ-run/writ/store"
 	"github.com/writ-run/writ/tool"
 )
 
 func TestMain(m *testing.M) {
+	wrapped.Main()
 	subprocess.Main() // the tests' own program becomes the boxes
 	os.Exit(m.Run())
 }

@@ -106,7 +106,7 @@ type Live struct {
 // Start starts the command with the driver that Set.Start would choose: in a box kept
 // from a call before, where there is one; and says which driver it is.
 func (b *Boxes) Start(ctx context.Context, w writ.Writ, spec Spec) (Box, string, error) {
-	return b.drivers.start(w, func(d Driver) (Box, error) { return b.startOn(ctx, d, w, spec) })
+	return b.drivers.start(ctx, w, func(d Driver) (Box, error) { return b.startOn(ctx, d, w, spec) })
 }
 
 func (b *Boxes) startOn(ctx context.Context, d Driver, w writ.Writ, spec Spec) (Box, error) {

@@ -22,7 +22,7 @@ type keeper struct {
 
 func (k *keeper) Name() string { return "fake" }
 func (k *keeper) Probe(context.Context) (sandbox.Features, error) {
-	return nil, errors.New("not asked")
+	return sandbox.Features{{Feature: sandbox.ProtectedName, Enforced: true}}, nil
 }
 func (k *keeper) Start(context.Context, writ.Writ, sandbox.Spec) (sandbox.Box, error) {
 	return nil, errors.New("not asked")
@@ -124,7 +124,11 @@ func TestBoxes(t *testing.T) {
 		do                  func(caller, *keeper)
 		made, closed, alone int
 	}{
-		{"the same agent's", sandbox.Lifecycle{Strategy: sandbox.PerAgent}, func(c caller, _ *keeper) { c.call(one); c.call(one); c.call(other(func(c *writ.Call) { c.Task = "u" })) }, 1, 0, 0},
+		{"the same agent's", sandbox.Lifecycle{Strategy: sandbox.PerAgent}, func(c caller, _ *keeper) {
+			c.call(one)
+			c.call(one)
+			c.call(other(func(c *writ.Call) { c.Task = "u" }))
+		}, 1, 0, 0},
 		{"another agent, person, session", sandbox.Lifecycle{Strategy: sandbox.PerAgent}, func(c caller, _ *keeper) {
 			c.call(one)
 			c.call(other(func(c *writ.Call) { c.Agent = "b" }))
@@ -138,7 +142,10 @@ func TestBoxes(t *testing.T) {
 			c.call(other(func(c *writ.Call) { c.Task = "u" }))
 			c.boxes.EndTask("t")
 		}, 2, 1, 0},
-		{"no owner", sandbox.Lifecycle{Strategy: sandbox.PerTask}, func(c caller, _ *keeper) { c.call(other(func(c *writ.Call) { c.Task = "" })); c.call(writ.Call{Agent: "a"}) }, 0, 0, 2},
+		{"no owner", sandbox.Lifecycle{Strategy: sandbox.PerTask}, func(c caller, _ *keeper) {
+			c.call(other(func(c *writ.Call) { c.Task = "" }))
+			c.call(writ.Call{Agent: "a"})
+		}, 0, 0, 2},
 		{"each call", sandbox.Lifecycle{Strategy: sandbox.PerCall}, func(c caller, _ *keeper) { c.call(one); c.call(one) }, 0, 0, 2},
 		{"the zero lifecycle", sandbox.Lifecycle{}, func(c caller, _ *keeper) { c.call(one) }, 0, 0, 1},
 		{"writes, and what goes on", sandbox.Lifecycle{Strategy: sandbox.PerAgent}, func(c caller, _ *keeper) {

@@ -72,14 +72,15 @@ type Exit struct {
 type Feature string
 
 const (
-	FileRead      Feature = "file_read"      // nothing outside Read and Write can be read
-	FileWrite     Feature = "file_write"     // nothing outside Write can be changed: content, names, modes, owners, times
-	StateHidden   Feature = "state_hidden"   // Hide is out of reach, also at level full
-	ExecListed    Feature = "exec_listed"    // only listed programs can be executed
-	NoNetwork     Feature = "no_network"     // no socket of any family leads out
-	HostAllowlist Feature = "host_allowlist" // named hosts, and only those, can be reached
-	OwnProcesses  Feature = "own_processes"  // processes outside cannot be signalled, traced or read
-	ProcessTable  Feature = "process_table"  // processes outside cannot be seen
+	FileRead      Feature = "file_read"       // nothing outside Read and Write can be read
+	FileWrite     Feature = "file_write"      // nothing outside Write can be changed: content, names, modes, owners, times
+	StateHidden   Feature = "state_hidden"    // Hide is out of reach, also at level full
+	ProtectedName Feature = "protected_names" // names that other programs obey stay as they are in what can be written
+	ExecListed    Feature = "exec_listed"     // only listed programs can be executed
+	NoNetwork     Feature = "no_network"      // no socket of any family leads out
+	HostAllowlist Feature = "host_allowlist"  // named hosts, and only those, can be reached
+	OwnProcesses  Feature = "own_processes"   // processes outside cannot be signalled, traced or read
+	ProcessTable  Feature = "process_table"   // processes outside cannot be seen
 	WholeTreeDies Feature = "whole_tree_dies"
 	Unprivileged  Feature = "unprivileged" // no root, no capabilities, no way to regain them
 	Containerized Feature = "containerized"

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/writ-run/writ"
@@ -15,10 +16,10 @@ type Set []Driver
 // the first that enforces the whole confinement. Nothing demanded is ever
 // dropped: when no driver will do, the error says what each one lacks.
 func (s Set) Start(ctx context.Context, w writ.Writ, spec Spec) (Box, string, error) {
-	return s.start(w, func(d Driver) (Box, error) { return d.Start(ctx, w, spec) })
+	return s.start(ctx, w, func(d Driver) (Box, error) { return d.Start(ctx, w, spec) })
 }
 
-func (s Set) start(w writ.Writ, on func(Driver) (Box, error)) (Box, string, error) {
+func (s Set) start(ctx context.Context, w writ.Writ, on func(Driver) (Box, error)) (Box, string, error) {
 	want := w.Confinement().Backend
 	var lacks []string
 	var causes error
@@ -26,7 +27,10 @@ func (s Set) start(w writ.Writ, on func(Driver) (Box, error)) (Box, string, erro
 		if want != "" && d.Name() != want {
 			continue
 		}
-		box, err := on(d)
+		box, err := Box(nil), s.chosen(ctx, d, w.Confinement())
+		if err == nil {
+			box, err = on(d)
+		}
 		if err == nil {
 			return box, d.Name(), nil
 		}
@@ -50,7 +54,7 @@ func (s Set) Check(ctx context.Context, c writ.Confinement) error {
 		}
 		have, err := d.Probe(ctx)
 		if err == nil {
-			err = Unmet(d.Name(), have, c)
+			err = errors.Join(s.chosen(ctx, d, c), Unmet(d.Name(), have, c))
 		}
 		if err == nil {
 			return nil
@@ -59,6 +63,20 @@ func (s Set) Check(ctx context.Context, c writ.Confinement) error {
 		lacks = append(lacks, strings.TrimPrefix(msg, "sandbox_unavailable: "))
 	}
 	return unavailable(lacks, nil)
+}
+
+// chosen refuses a driver that nobody chose, where the operator has to say that a call
+// does without something. Protected names are not a part of a confinement: a driver which
+// does not keep them can be named all the same.
+func (s Set) chosen(ctx context.Context, d Driver, c writ.Confinement) error {
+	if c.Backend != "" || len(c.Write) == 0 {
+		return nil
+	}
+	have, err := d.Probe(ctx)
+	if err == nil && !have.Has(ProtectedName) {
+		err = writ.Fail(writ.SandboxUnavailable, fmt.Sprintf("sandbox_unavailable: driver %s does not enforce %s (the operator can do without: sandboxing.default_backend: %s)", d.Name(), ProtectedName, d.Name()), nil)
+	}
+	return err
 }
 
 func unavailable(lacks []string, cause error) error {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/writ-run/writ/need"
 )
 
 // Keys whose effect shows only in the running program (I13); the others bite in
@@ -159,6 +161,14 @@ func TestKeysThatBiteInTheDaemon(t *testing.T) {
 		w := newWorld(t, "level: standard\n", "sandboxing: {default_backend: subprocess, overrides: {terminal: subprocess}}\n").init()
 		if o := w.run("", "call", "shell_command", "command=true", "--json"); o.code != 0 || !strings.Contains(o.out, `"driver": "subprocess"`) {
 			t.Errorf("%+v", o)
+		}
+		need.Programs(t, "bwrap")
+		w = newWorld(t, "level: standard\n", "sandboxing: {default_backend: bwrap}\n").init()
+		if o := w.run("", "call", "shell_command", "command=echo x >made; cat made", "--json"); o.code != 0 || !strings.Contains(o.out, `"driver": "bwrap"`) || !strings.Contains(o.out, "x\\n") {
+			t.Errorf("%+v", o)
+		}
+		if out := w.must("", "doctor"); !strings.Contains(out, "driver bwrap does not keep protected names") {
+			t.Errorf("doctor: %s", out)
 		}
 		for _, choice := range []string{"", "sandboxing: {default_backend: native}\n", "sandboxing: {default_backend: subprocess, overrides: {terminal: native}}\n"} {
 			w := newWorld(t, "level: standard\n", choice).init()

@@ -16,6 +16,7 @@ import (
 	"github.com/writ-run/writ/client"
 	"github.com/writ-run/writ/engine"
 	"github.com/writ-run/writ/sandbox/subprocess"
+	"github.com/writ-run/writ/sandbox/wrapped"
 	"github.com/writ-run/writ/spell"
 )
 
@@ -29,7 +30,8 @@ const (
 )
 
 func main() {
-	subprocess.Main() // does not return when this process is to become a box
+	wrapped.Main() // neither returns when this process is to become a box
+	subprocess.Main()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	os.Exit(run(ctx, os.Args[1:]))

@@ -92,6 +92,9 @@ func fingerprint(t testing.TB, dirs ...string) string {
 			}
 			info, err := e.Info()
 			if err == nil {
+				if filepath.Base(filepath.Dir(p)) == "pool" { // spare ones, of any number
+					return nil
+				}
 				fmt.Fprintln(&b, p, info.Mode())
 			}
 			return err

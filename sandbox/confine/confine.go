@@ -45,7 +45,7 @@ var drivers = sandbox.Set{subprocess.New(subprocess.Options{})}
 
 // Supported reports why this machine cannot confine a command, or nil.
 func Supported() error {
-	return drivers.Check(context.Background(), writ.Confinement{Isolation: writ.Process})
+	return drivers.Check(context.Background(), writ.Confinement{Isolation: writ.Process, Backend: subprocess.Name})
 }
 
 // ForPolicy confines to what a policy declares: whole directories and single paths,
@@ -61,7 +61,7 @@ func ForPolicy(p policy.Policy) (*Command, error) {
 	if p.Network.Stance > policy.None {
 		return nil, writ.Fail(writ.SandboxUnavailable, "network: no sandbox of this version reaches hosts; declare none", nil)
 	}
-	c := &Command{reach: writ.Confinement{Isolation: writ.Process}}
+	c := &Command{reach: writ.Confinement{Isolation: writ.Process, Backend: subprocess.Name}}
 	var err error
 	if c.reach.Read, err = real(p.Files.Read.Roots()); err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func ForWritableRoots(roots []string, env map[string]string, dir string) (*Comma
 	if err != nil {
 		return nil, err
 	}
-	reach := writ.Confinement{Read: write, Write: write, Exec: writ.Exec{Mode: writ.ExecAny}, Isolation: writ.Process}
+	reach := writ.Confinement{Read: write, Write: write, Exec: writ.Exec{Mode: writ.ExecAny}, Isolation: writ.Process, Backend: subprocess.Name}
 	return &Command{Dir: dir, Env: env, reach: reach}, nil
 }
 

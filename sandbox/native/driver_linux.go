@@ -175,8 +175,8 @@ func (d *Driver) Probe(ctx context.Context) (sandbox.Features, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.probed = found
-	return found, nil
+	d.probed = append(found, d.probeNames(ctx))
+	return d.probed, nil
 }
 
 // possible says what this kernel lacks, without which there is no box.

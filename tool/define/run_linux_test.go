@@ -63,7 +63,7 @@ func do(t *testing.T, ws, definition, args string) (writ.Result, error) {
 		c.Targets[i].Path = path
 	}
 	c.ID, c.Agent, c.Definition, c.Dir = "call_1", "coder", x.Digest, ws
-	g := gate{writ.Confinement{
+	g := gate{writ.Confinement{Backend: "subprocess",
 		Write: []string{ws}, Exec: writ.Exec{Mode: writ.ExecAny}, Isolation: writ.Process,
 		Limits: writ.Limits{Wall: cmp.Or(x.Limits.Wall, 20*time.Second), Grace: 50 * time.Millisecond},
 	}, x.Run}

@@ -66,7 +66,7 @@ func newWorld(t testing.TB) *world {
 }
 
 func worldIn(ws string) (*world, error) {
-	w := &world{ws: ws, tools: map[string]*tool.Tool{}, confine: writ.Confinement{
+	w := &world{ws: ws, tools: map[string]*tool.Tool{}, confine: writ.Confinement{Backend: "subprocess",
 		Write: []string{ws}, Exec: writ.Exec{Mode: writ.ExecAny}, Isolation: writ.Process,
 		Limits: writ.Limits{Wall: 20 * time.Second, Grace: 50 * time.Millisecond},
 	}}

@@ -1,0 +1,206 @@
+package firejail
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/writ-run/writ/sandbox/reach"
+	"github.com/writ-run/writ/sandbox/wrapped"
+	"golang.org/x/sys/unix"
+)
+
+// A profile is what firejail is told, a line each, in the order in which it does it.
+type profile struct {
+	plan   *reach.Plan
+	lines  []string
+	hidden []wrapped.File
+}
+
+// kernels are where the kernel has file systems of its own: firejail has its own ways
+// with them, and Landlock grants nothing in them but single files.
+var kernels = []string{"/proc", "/sys", "/dev", "/run/firejail"}
+
+// always is what holds for every box.
+var always = []string{"net none", "ipc-namespace", "noroot", "caps.drop all", "nonewprivs", "seccomp", "nogroups", "private-dev", "deterministic-shutdown"}
+
+// newProfile works it out. What firejail cannot be told, or cannot do, is an error.
+func newProfile(p *reach.Plan) (*profile, error) {
+	f := &profile{plan: p, lines: slices.Clone(always)}
+	err := f.temporary()
+	if err == nil {
+		err = f.sealed()
+	}
+	if err == nil {
+		err = f.writable()
+	}
+	if err == nil {
+		err = f.hide()
+	}
+	return f, err
+}
+
+// say adds a line about a path. Firejail expands globs, macros and a home directory in
+// them; there is no way to quote.
+func (f *profile) say(verb, path string) error {
+	if strings.ContainsAny(path, "*?[]{}$~,\\\"'`#%") || strings.ContainsFunc(path, func(r rune) bool { return r < ' ' || r == 0x7f }) ||
+		strings.TrimSpace(path) != path || strings.Contains(path, "  ") {
+		return fmt.Errorf("driver firejail cannot name %q; rename it, or use another driver", path)
+	}
+	f.lines = append(f.lines, verb+" "+path)
+	return nil
+}
+
+// temporary makes /tmp the box's own, with the roots that lie in it.
+func (f *profile) temporary() error {
+	below := false
+	for _, p := range slices.Concat(f.plan.Write, f.plan.Read) {
+		switch dir := reach.PrivateParent(p); dir {
+		case "":
+		case reach.PrivateTmp:
+			below = true
+			if err := f.say("whitelist", p); err != nil {
+				return err
+			}
+		default:
+			return fmt.Errorf("driver firejail cannot show %s, since %s is the box's own; use a directory elsewhere", p, dir)
+		}
+	}
+	if !below {
+		f.lines = append(f.lines, "private-tmp")
+	}
+	return nil
+}
+
+// sealed makes every mount read-only.
+func (f *profile) sealed() error {
+	at, err := wrapped.Mounts()
+	if err != nil {
+		return err
+	}
+	home, err := homeOf(f.plan.UID)
+	if err != nil {
+		return err
+	}
+	at = slices.DeleteFunc(at, func(path string) bool {
+		return reach.InAny(path, kernels) || slices.Contains(reach.PrivateDirs, path) || reach.PrivateParent(path) != ""
+	})
+	at = append(at, home) // which firejail mounts on its own, as it does roots in /tmp
+	at = append(at, slices.DeleteFunc(slices.Clone(f.plan.Read), func(path string) bool { return reach.PrivateParent(path) == "" })...)
+	slices.Sort(at)
+	for _, path := range slices.Compact(at) {
+		if _, err := os.Stat(path); err != nil {
+			continue // nobody inside gets there either
+		}
+		if err := f.say("read-only", path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writable lets what may be written be written, and with a list of programs keeps
+// programs out of it.
+func (f *profile) writable() error {
+	for _, p := range f.plan.Write {
+		if err := f.say("read-write", p); err != nil {
+			return err
+		}
+	}
+	if !f.plan.Listed {
+		return nil
+	}
+	noExec := slices.Concat(reach.PrivateDirs, f.plan.Write)
+	for _, p := range f.plan.Read {
+		within := func(s string) bool { return reach.Within(p, s) || reach.Within(s, p) }
+		if _, err := os.Lstat(p); err == nil && !slices.ContainsFunc(reach.RealAll(reach.SystemDirs), within) {
+			noExec = append(noExec, p)
+		}
+	}
+	for _, p := range noExec {
+		if err := f.say("noexec", p); err != nil {
+			return err
+		}
+	}
+	for _, p := range reach.RealAll(f.plan.Programs) {
+		if reach.InAny(p, noExec) {
+			return fmt.Errorf("driver firejail cannot let %s be executed, since nothing in its directory may be; install it elsewhere", p)
+		}
+	}
+	return nil
+}
+
+// hide covers what is out of reach whatever else can be seen.
+func (f *profile) hide() error {
+	for _, path := range f.plan.Hide {
+		if slices.Contains(reach.PrivateDirs, path) {
+			continue
+		}
+		is, info, err := wrapped.Seen(path)
+		switch {
+		case errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ENOTDIR):
+			if reach.InAny(path, f.plan.Write) {
+				return fmt.Errorf("hide %s: it does not exist and the box could create it; create it, or hide its directory", path)
+			}
+			continue
+		case errors.Is(err, os.ErrPermission):
+			continue // this user cannot get there, so neither can the box
+		case err != nil:
+			return fmt.Errorf("hide %s: %w", path, err)
+		case info.Mode()&os.ModeSymlink != 0:
+			return fmt.Errorf("hide %s: it is a symlink now; hide what it leads to", path)
+		}
+		if err := f.say("blacklist", path); err != nil {
+			return err
+		}
+		f.hidden = append(f.hidden, is)
+	}
+	return nil
+}
+
+// check says, when all is mounted, whether what was to be hidden is still where it was.
+func (f *profile) check() error { return wrapped.Unmoved(f.hidden) }
+
+// file is the profile as firejail reads it: by descriptor, since the command line of a
+// process is there for all to read, also inside the box.
+func (f *profile) file() (*os.File, error) {
+	fd, err := unix.MemfdCreate("writ-box", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, err
+	}
+	file := os.NewFile(uintptr(fd), "profile")
+	if err := file.Chmod(0o644); err != nil {
+		file.Close()
+		return nil, err
+	}
+	if _, err := file.WriteString(strings.Join(f.lines, "\n") + "\n"); err != nil {
+		file.Close()
+		return nil, err
+	}
+	_, err = file.Seek(0, 0)
+	return file, err
+}
+
+// homeOf is the home directory of a user, as firejail finds it, or why that user cannot
+// use it.
+func homeOf(uid int) (string, error) {
+	u, err := user.LookupId(strconv.Itoa(uid))
+	if err != nil {
+		return "", fmt.Errorf("driver firejail takes only users of the password file, and %d is none; "+otherwise, uid)
+	}
+	if u.Username == "nobody" {
+		return "", errors.New("driver firejail does not take user nobody; " + otherwise)
+	}
+	home, err := filepath.EvalSymlinks(u.HomeDir)
+	if err != nil {
+		return "", fmt.Errorf("driver firejail needs the home directory of user %s, %s; create it", u.Username, u.HomeDir)
+	}
+	return home, nil
+}
+
+const otherwise = "run the daemon as an ordinary user, or use driver native"

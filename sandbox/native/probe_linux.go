@@ -1,0 +1,78 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/sandbox"
+	"github.com/writ-run/writ/sandbox/reach"
+)
+
+// probeNames tries to make a protected name in a workspace.
+func (d *Driver) probeNames(ctx context.Context) sandbox.Finding {
+	f := sandbox.Finding{Feature: sandbox.ProtectedName}
+	if d.finder == nil {
+		f.Evidence = "not claimed: it was not told to"
+		return f
+	}
+	if err := d.tryNames(ctx); err != nil {
+		f.Evidence = err.Error()
+		return f
+	}
+	f.Enforced, f.Evidence = true, "making .envrc in a workspace: refused; another file beside it was made"
+	return f
+}
+
+func (d *Driver) tryNames(ctx context.Context) error {
+	ws, err := os.MkdirTemp("", "writ-probe-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(ws)
+	if ws, err = filepath.EvalSymlinks(ws); err == nil && os.Geteuid() == 0 {
+		err = os.Chown(ws, reach.Nobody, reach.Nobody)
+	}
+	if err != nil {
+		return err
+	}
+	t := trial{writ.Confinement{Write: []string{ws}, Exec: writ.Exec{Mode: writ.ExecAny}, Isolation: writ.Process}, func(ctx context.Context, w writ.Writ) error {
+		p, err := d.plan(w, sandbox.Spec{Argv: []string{"/bin/sh", "-c", "echo x >other; echo x >.envrc; test ! -f .envrc"}, Dir: ws}, map[string]string{})
+		if err != nil {
+			return err
+		}
+		b, err := p.Start(ctx)
+		if err != nil {
+			return err
+		}
+		exit, err := b.Wait(ctx)
+		if err == nil && (exit.Code != 0 || len(exit.Undone) > 0) {
+			err = errors.New("making .envrc in a workspace worked")
+		}
+		return err
+	}}
+	if _, err := writ.NewGate(t, t, t, t).Do(ctx, writ.Call{ID: "probe", Agent: "probe", Tool: "probe", Definition: writ.Digest{1}, Resolved: true}); err != nil {
+		return err
+	}
+	_, err = os.Stat(filepath.Join(ws, "other"))
+	return err
+}
+
+// trial is a gate that lets a probe's own command through, and records nothing.
+type trial struct {
+	confine writ.Confinement
+	run     func(context.Context, writ.Writ) error
+}
+
+func (t trial) Decide(context.Context, writ.Call) (writ.Decision, error) {
+	return writ.Decision{Effect: writ.Allow, Confine: t.confine}, nil
+}
+func (t trial) Approve(context.Context, writ.Call, writ.Decision) (writ.Approval, error) {
+	return writ.Approval{}, errors.New("nobody is asked")
+}
+func (t trial) Record(context.Context, writ.Event) error { return nil }
+func (t trial) Run(ctx context.Context, w writ.Writ) (writ.Result, error) {
+	return writ.Result{}, t.run(ctx, w)
+}
