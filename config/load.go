@@ -100,6 +100,11 @@ func Load(path string, tools Tools) (*Config, error) {
 	return parse(path, text, tools, info.Mode())
 }
 
+// Defaults is the configuration of somebody who has written none.
+func Defaults(path string) (*Config, error) {
+	return parse(path, []byte("version: 1\n"), func(*action.Registry) ([]string, error) { return nil, nil }, 0o600)
+}
+
 func parse(path string, text []byte, tools Tools, mode os.FileMode) (*Config, error) {
 	d := source(filepath.Base(path))
 	c := &Config{Path: path, File: defaults(), lines: d.Lines(), trails: map[string][]string{}, workspaces: map[string]access.Workspace{}}

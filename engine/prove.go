@@ -3,8 +3,10 @@ package engine
 import (
 	"errors"
 	"log/slog"
+	"os"
 	"time"
 
+	"github.com/writ-run/writ/config"
 	"github.com/writ-run/writ/sandbox"
 )
 
@@ -13,6 +15,9 @@ import (
 // box runs any more.
 func Sandboxes(path string) (drivers sandbox.Set, end func() error, err error) {
 	cfg, err := LoadConfig(path)
+	if _, missing := os.Stat(path); errors.Is(missing, os.ErrNotExist) { // before anything is set up
+		cfg, err = config.Defaults(path)
+	}
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,11 +1,9 @@
 package sandbox
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -21,9 +19,6 @@ const (
 	PerTask  Strategy = "per-task"
 	PerCall  Strategy = "per-call"
 )
-
-// Strategies are all of them, the default first.
-var Strategies = []Strategy{PerAgent, PerTask, PerCall}
 
 // Lifecycle says how long boxes are kept. The zero value keeps none.
 type Lifecycle struct {
@@ -45,13 +40,6 @@ type Boxes struct {
 	live   map[*entry]struct{} // kept ones, and those in use
 	turns  map[key]*turn
 	closed bool
-}
-
-// turn counts, for one key, the boxes that are being readied and the callers who wait
-// for one of them: that is sooner done than making another.
-type turn struct {
-	renewing, waiting int
-	changed           chan struct{} // closed and replaced when one is ready, or will not be
 }
 
 // NewBoxes readies boxes of these drivers.
@@ -166,78 +154,6 @@ func (b *Boxes) keyOf(d Driver, w writ.Writ, spec Spec, p Plan) key {
 	return key{}
 }
 
-// idle takes a box that nobody uses, and waits for one that is being readied where
-// nobody else does; nil: another one has to be made.
-func (b *Boxes) idle(ctx context.Context, k key) *entry {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for {
-		for e := range b.live {
-			if e.key == k && e.timer != nil && !e.doomed {
-				e.timer.Stop()
-				e.timer = nil
-				return e
-			}
-		}
-		t := b.turns[k]
-		if t == nil || t.renewing <= t.waiting || ctx.Err() != nil {
-			return nil
-		}
-		t.waiting++
-		changed := t.changed
-		b.mu.Unlock()
-		select {
-		case <-changed:
-		case <-ctx.Done():
-		}
-		b.mu.Lock()
-		t.waiting--
-	}
-}
-
-// renewing notes that a box of a key is being readied (1), or not any more (-1).
-func (b *Boxes) renewing(k key, by int) {
-	t := b.turns[k]
-	if t == nil {
-		t = &turn{changed: make(chan struct{})}
-		b.turns[k] = t
-	}
-	t.renewing += by
-	if by < 0 {
-		close(t.changed)
-		t.changed = make(chan struct{})
-	}
-	if t.renewing == 0 && t.waiting == 0 {
-		delete(b.turns, k)
-	}
-}
-
-// room reports whether another box may be kept; the one idle the longest makes way.
-func (b *Boxes) room() bool {
-	b.mu.Lock()
-	n, oldest := 0, (*entry)(nil)
-	for e := range b.live {
-		if e.kept == nil {
-			continue
-		}
-		n++
-		if e.timer != nil && (oldest == nil || e.Used.Before(oldest.Used)) {
-			oldest = e
-		}
-	}
-	if n >= most && oldest != nil {
-		oldest.timer.Stop()
-		oldest.timer = nil
-		delete(b.live, oldest)
-	}
-	b.mu.Unlock()
-	if n >= most && oldest != nil {
-		oldest.kept.Close()
-		return true
-	}
-	return n < most
-}
-
 // tracked notes what runs, until it has ended.
 func (b *Boxes) tracked(d Driver, w writ.Writ, e *entry, box Box, err error) (Box, error) {
 	if err != nil {
@@ -281,138 +197,4 @@ func (t *tracked) Wait(ctx context.Context) (Exit, error) {
 	}
 	t.boxes.release(t.entry)
 	return exit, err
-}
-
-// release keeps a box for the next call, or lets it go. Readying it takes a moment, for
-// which nobody waits.
-func (b *Boxes) release(e *entry) {
-	b.mu.Lock()
-	e.kill()
-	e.Call, e.Tool = "", ""
-	over := e.kept == nil || e.doomed || b.closed
-	if e.kept == nil {
-		delete(b.live, e)
-	}
-	if !over {
-		b.renewing(e.key, 1)
-	}
-	b.mu.Unlock()
-	if e.kept == nil {
-		return
-	}
-	if over {
-		b.drop(e)
-		return
-	}
-	go func() {
-		err := e.kept.Renew(context.Background())
-		b.mu.Lock()
-		over := err != nil || e.doomed || b.closed
-		if !over {
-			idle := b.keep.Idle
-			if idle == 0 {
-				idle = 1 << 62
-			}
-			e.timer = time.AfterFunc(idle, func() { b.end(func(x *entry) bool { return x == e }, 0) })
-		}
-		b.renewing(e.key, -1)
-		b.mu.Unlock()
-		if over {
-			b.drop(e)
-		}
-	}()
-}
-
-func (b *Boxes) drop(e *entry) {
-	b.mu.Lock()
-	delete(b.live, e)
-	b.mu.Unlock()
-	e.kept.Close()
-}
-
-// end ends the kept boxes that are meant: those that are idle after a while, if nobody
-// has taken them by then; and those in use when their call is over.
-func (b *Boxes) end(meant func(*entry) bool, after time.Duration) {
-	b.mu.Lock()
-	var now []*entry
-	for e := range b.live {
-		if e.kept == nil || !meant(e) {
-			continue
-		}
-		switch {
-		case e.timer == nil:
-			e.doomed = true
-		case after > 0:
-			e.timer.Reset(after)
-		default:
-			e.timer.Stop()
-			delete(b.live, e)
-			now = append(now, e)
-		}
-	}
-	b.mu.Unlock()
-	var wg sync.WaitGroup
-	for _, e := range now {
-		wg.Go(func() { e.kept.Close() })
-	}
-	wg.Wait()
-}
-
-// EndTask lets go of what a task had; what an agent has goes on.
-func (b *Boxes) EndTask(task string) {
-	b.end(func(e *entry) bool { return e.key.task != "" && e.key.task == task }, 0)
-}
-
-// EndSession lets go of what a session had, after the grace.
-func (b *Boxes) EndSession(session string) {
-	b.mu.Lock()
-	grace := b.keep.Grace
-	b.mu.Unlock()
-	b.end(func(e *entry) bool { return e.key.session == session }, grace)
-}
-
-// EndAgent lets go of what an agent had, at once; "*": of everything.
-func (b *Boxes) EndAgent(agent string) {
-	b.end(func(e *entry) bool { return agent == "*" || e.key.agent == agent }, 0)
-}
-
-// List is what there is now, the oldest first.
-func (b *Boxes) List() []Live {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	out := []Live{}
-	for e := range b.live {
-		out = append(out, e.Live)
-	}
-	slices.SortFunc(out, func(x, y Live) int { return cmp.Or(x.Since.Compare(y.Since), strings.Compare(x.ID, y.ID)) })
-	return out
-}
-
-// Kill ends a box and what runs in it. It reports false when there is no such box.
-func (b *Boxes) Kill(id string) bool {
-	b.mu.Lock()
-	var found *entry
-	for e := range b.live {
-		if e.ID == id {
-			found = e
-		}
-	}
-	if found != nil && found.Call != "" {
-		found.doomed = true
-		found.kill()
-	}
-	b.mu.Unlock()
-	if found != nil {
-		b.end(func(e *entry) bool { return e == found }, 0)
-	}
-	return found != nil
-}
-
-// Close ends every box that is kept, all at once. Those in use end with their calls.
-func (b *Boxes) Close() error {
-	b.mu.Lock()
-	b.closed = true
-	b.mu.Unlock()
-	b.EndAgent("*")
-	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/writ-run/writ/need"
 )
@@ -83,8 +84,10 @@ func TestProtectedNamesInShell(t *testing.T) {
 			if o.code == 0 || strings.Contains(o.out, "secret-") {
 				t.Errorf("it worked: %+v", o)
 			}
-			if after := look(); after != before {
-				t.Errorf("changed:\n%s\nwas\n%s", after, before)
+			for end := time.Now().Add(5 * time.Second); look() != before; time.Sleep(20 * time.Millisecond) { // placeholders linger
+				if time.Now().After(end) {
+					t.Fatalf("changed:\n%s\nwas\n%s", look(), before)
+				}
 			}
 		})
 	}

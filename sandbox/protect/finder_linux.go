@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,6 +18,9 @@ type Options struct {
 	Quarantine string // where to move what a run must not leave behind; made when needed
 	MaxDirs    int    // directories of one workspace that are looked at and watched; zero: 20000
 	MaxMounts  int    // most mounts of one Cover; zero: 500
+	// Linger is how long placeholders stay after the last run that needs them: runs come
+	// in rows, and the next one needs the same. Zero: they are gone when Done returns.
+	Linger time.Duration
 }
 
 const (
@@ -37,6 +41,7 @@ type Finder struct {
 	held   map[string]*hold
 	pool   *pool
 	active map[*Cover]bool
+	later  *time.Timer // takes away placeholders that nobody came back for
 	closed bool
 }
 
@@ -72,11 +77,15 @@ func (f *Finder) Close() error {
 		return fmt.Errorf("protected names: %d runs are still going; end them first", len(f.active))
 	}
 	f.closed = true
+	if f.later != nil {
+		f.later.Stop()
+	}
+	left := f.takeAway(true)
 	for _, x := range f.roots {
 		x.close()
 	}
 	f.roots = nil
-	return errors.Join(f.pool.close(), f.journal.close())
+	return errors.Join(left, f.pool.close(), f.journal.close())
 }
 
 // Cover says how the protected names below a directory that a box may write are kept. The

@@ -2,12 +2,16 @@
 
 package protect
 
-import "errors"
+import (
+	"errors"
+	"time"
+)
 
 // Options of a Finder.
 type Options struct {
 	State, Quarantine  string
 	MaxDirs, MaxMounts int
+	Linger             time.Duration
 }
 
 // Finder is for Linux only.

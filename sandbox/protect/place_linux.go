@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -22,8 +23,9 @@ const (
 
 // A hold is a placeholder that is there, for as many runs as need it.
 type hold struct {
-	runs int
-	is   id
+	runs  int
+	is    id
+	until time.Time // with no runs: when it is taken away
 }
 
 var errExists = errors.New("a protected name came to be just now")
@@ -156,8 +158,13 @@ func (c *Cover) release() (filled []string, err error) {
 		if h.runs--; h.runs > 0 {
 			continue
 		}
-		delete(f.held, p)
 		rel := strings.TrimPrefix(p, c.Root+"/")
+		if f.opts.Linger > 0 && c.untouched(rel, h) {
+			h.until = time.Now().Add(f.opts.Linger)
+			f.lingers()
+			continue
+		}
+		delete(f.held, p)
 		gone := in(c.index.top, rel, func(dir int, name string) error { return removePlaceholder(dir, name, &h.is, f.pool.takeBack) })
 		switch {
 		case errors.Is(gone, unix.ENOTEMPTY):

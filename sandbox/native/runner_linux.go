@@ -1,0 +1,130 @@
+package native
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// A runner is a process in a cell that has given up everything already, and waits to be
+// told what to execute. The other ends of its standard streams are here.
+type runner struct {
+	cell   *cell
+	conn   *conn
+	mounts *conn // a process beside it that can still mount; nil: nothing is to be
+	ours   [3]*os.File
+	again  bool // the cell outlives it
+}
+
+// fresh are what each run in a cell that is used again has for itself.
+const fresh = unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWIPC
+
+// ready begins a runner. In a cell that is used again it gets a process table, mounts,
+// temporary directories and a home of its own.
+func (c *cell) ready(again bool) (*runner, error) { return c.readyAt(again, nil) }
+
+// readyAt is ready for a command at a terminal; nil: it has none.
+func (c *cell) readyAt(again bool, terminal *os.File) (*runner, error) {
+	conn, control, err := newPair()
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(control)
+	r := &runner{cell: c, conn: conn, again: again}
+	theirs := [3]*os.File{terminal, terminal, terminal}
+	if terminal == nil {
+		if theirs, err = r.pipes(); err != nil {
+			return nil, err
+		}
+		defer shut(theirs)
+	}
+	fds := []int{int(theirs[0].Fd()), int(theirs[1].Fd()), int(theirs[2].Fd()), control}
+	beside := c.recipe.factory.protects
+	if beside {
+		mounts, theirs, err := c.beside(again)
+		if err != nil {
+			r.end()
+			return nil, err
+		}
+		defer unix.Close(theirs)
+		r.mounts, fds = mounts, append(fds, theirs)
+	}
+	s, encoded, err := c.recipe.runner(again, terminal != nil, beside)
+	if err == nil {
+		err = c.conn.pass(encoded, fds)
+	}
+	if err == nil {
+		_, err = conn.expect(saysReady, s)
+	}
+	if err != nil {
+		r.end()
+		if failed, ok := c.why(s); ok { // it told the cell's launcher
+			err = failed
+		}
+		return nil, err
+	}
+	return r, nil
+}
+
+// beside makes the socket of a process that can mount in a runner's view when the runner
+// itself cannot any more. In a cell that is used once its launcher begins it right away.
+func (c *cell) beside(again bool) (ours *conn, theirs int, err error) {
+	ours, theirs, err = newPair()
+	if err != nil || again {
+		return ours, theirs, err
+	}
+	var s script
+	s.doing(stepSpace)
+	s.beside(s.fd(theirs))
+	if err = c.conn.send(&s, inPlace, 0, "", ""); err == nil {
+		_, err = c.conn.expect(saysDone, &s)
+	}
+	if err != nil {
+		ours.close()
+		unix.Close(theirs)
+	}
+	return ours, theirs, err
+}
+
+// why is the failure that a script which did not come to its end left behind.
+func (c *cell) why(s *script) (error, bool) {
+	r, err := c.conn.next()
+	return s.failure(r), err == nil && r.What == saysFailed
+}
+
+// pipes makes the standard streams. It gives the ends that are the runner's.
+func (r *runner) pipes() (theirs [3]*os.File, err error) {
+	for i := range theirs {
+		read, write, err := os.Pipe()
+		if err != nil {
+			shut(theirs)
+			r.end()
+			return theirs, err
+		}
+		r.ours[i], theirs[i] = read, write
+		if i == 0 {
+			r.ours[i], theirs[i] = write, read
+		}
+	}
+	return theirs, nil
+}
+
+func shut(files [3]*os.File) {
+	for _, f := range files {
+		if f != nil {
+			f.Close()
+		}
+	}
+}
+
+// end lets a runner go that was not told anything.
+func (r *runner) end() {
+	r.conn.close()
+	if r.mounts != nil {
+		r.mounts.close()
+	}
+	shut(r.ours)
+	if !r.again {
+		r.cell.end()
+	}
+}

@@ -1,0 +1,78 @@
+package protect
+
+import (
+	"errors"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// untouched reports whether a placeholder is as it was made, with nothing in it.
+func (c *Cover) untouched(rel string, h *hold) bool {
+	err := in(c.index.top, rel, func(dir int, name string) error {
+		now, err := stat(dir, name)
+		if err != nil || now.id != h.is || now.size != 0 && now.is(unix.S_IFREG) {
+			return errNotOurs
+		}
+		if !now.is(unix.S_IFDIR) {
+			return nil
+		}
+		fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		var entries [256]byte // . and .. take 48
+		if n, err := unix.Getdents(fd, entries[:]); err != nil || n > 48 {
+			return unix.ENOTEMPTY
+		}
+		return nil
+	})
+	return err == nil
+}
+
+// lingers has placeholders without runs taken away after a while.
+func (f *Finder) lingers() {
+	if f.later == nil {
+		f.later = time.AfterFunc(f.opts.Linger, func() {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.later = nil
+			if !f.closed {
+				f.takeAway(false) // what cannot be removed now is in the journal
+			}
+		})
+	}
+}
+
+// takeAway removes placeholders that have no runs, and whose time is over or all.
+func (f *Finder) takeAway(all bool) (err error) {
+	for p, h := range f.held {
+		if h.runs > 0 {
+			continue
+		}
+		if !all && time.Until(h.until) > 0 {
+			f.lingers()
+			continue
+		}
+		delete(f.held, p)
+		err = errors.Join(err, f.removeHeld(p, h))
+	}
+	return err
+}
+
+// removeHeld removes a placeholder by its path, taken without symlinks.
+func (f *Finder) removeHeld(p string, h *hold) error {
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
+	fd, err := unix.Openat2(unix.AT_FDCWD, filepath.Dir(p), &how)
+	if err != nil {
+		return nil // its directory is gone, or another
+	}
+	defer unix.Close(fd)
+	err = removePlaceholder(fd, filepath.Base(p), &h.is, f.pool.takeBack)
+	if err == unix.ENOENT || err == unix.ENOTEMPTY || errors.Is(err, errNotOurs) {
+		return nil // somebody made something of it
+	}
+	return err
+}
