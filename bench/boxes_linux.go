@@ -18,6 +18,7 @@ import (
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/sandbox"
 	"github.com/writ-run/writ/sandbox/native"
+	"github.com/writ-run/writ/sandbox/protect"
 )
 
 // one is a way to run /bin/true with its output taken.
@@ -34,11 +35,19 @@ func boxes(program string) error {
 		return err
 	}
 	defer os.RemoveAll(ws)
-	if err := errors.Join(os.Chmod(ws, 0o755), os.Chown(ws, 65534, 65534)); err != nil {
+	state := ws + "-state"
+	defer os.RemoveAll(state)
+	if err := errors.Join(os.Mkdir(state, 0o700), os.Chmod(ws, 0o755), os.Chown(ws, 65534, 65534)); err != nil {
 		return err
 	}
-	d := native.New(native.Options{Program: program})
+	d := native.New(native.Options{Program: program, Deployment: "writ-bench"})
 	defer d.Close()
+	names, err := protect.New(protect.Options{State: state, Quarantine: filepath.Join(state, "quarantine"), Linger: 100 * time.Millisecond})
+	if err != nil {
+		return err
+	}
+	defer names.Close()
+	d.Protect(names) // as the daemon has it
 	set := sandbox.Set{d}
 	per := func(s sandbox.Strategy) one {
 		b := sandbox.NewBoxes(set, sandbox.Lifecycle{Strategy: s, Idle: time.Minute})

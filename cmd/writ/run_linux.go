@@ -29,6 +29,9 @@ func (a *app) runConfined(ctx context.Context, c *confined, argv []string) error
 	if err := c.readPolicy(); err != nil {
 		return notStarted(err)
 	}
+	// It is not closed: its launcher goes when this program does, and nobody waits for it.
+	d := native.New(native.Options{Options: reach.Options{PathPrefixes: systemPrefixes(os.Getenv("PATH"))}})
+	go d.Warm(len(c.programs) > 0) // while the rest is looked at
 	confine, dir, err := c.confinement()
 	if err != nil {
 		return notStarted(err)
@@ -56,9 +59,7 @@ func (a *app) runConfined(ctx context.Context, c *confined, argv []string) error
 		return notStarted(err)
 	}
 	defer finder.Close()
-	d := native.New(native.Options{Options: reach.Options{PathPrefixes: systemPrefixes(os.Getenv("PATH"))}})
 	d.Protect(finder)
-	defer d.Close()
 	var exit sandbox.Exit
 	var number int
 	err = through(ctx, confine, func(_ context.Context, w writ.Writ) error {
@@ -82,7 +83,7 @@ func protectFor() (*protect.Finder, error) {
 			return nil, err
 		}
 		var f *protect.Finder
-		if f, err = protect.New(protect.Options{State: at, Quarantine: filepath.Join(base, "quarantine")}); err == nil {
+		if f, err = protect.New(protect.Options{State: at, Quarantine: filepath.Join(base, "quarantine"), Unwatched: true}); err == nil {
 			return f, nil
 		}
 	}

@@ -41,16 +41,17 @@ const launcherPids = 3
 // A recipe is how cells of one view are made, and runners in them: worked out once, since
 // boxes are made much oftener than views change.
 type recipe struct {
-	factory *factory
-	root    *root
-	view    []byte // the script that makes the view
-	mu      sync.Mutex
-	run     [2]*script
-	encoded [2][]byte // scripts of runners: in a cell that is used once, and again
+	factory  *factory
+	protects bool // protected names are kept: a process beside each runner mounts them
+	root     *root
+	view     []byte // the script that makes the view
+	mu       sync.Mutex
+	run      [2]*script
+	encoded  [2][]byte // scripts of runners: in a cell that is used once, and again
 }
 
 // newRecipe works one out. show are files that the driver itself puts in.
-func (f *factory) newRecipe(p *reach.Plan, show map[string]string) (*recipe, error) {
+func (f *factory) newRecipe(p *reach.Plan, show map[string]string, protects bool) (*recipe, error) {
 	kind := &f.any
 	if p.Listed {
 		kind = &f.only
@@ -65,7 +66,7 @@ func (f *factory) newRecipe(p *reach.Plan, show map[string]string) (*recipe, err
 	}
 	r.finish()
 	view, err := r.encode(inPlace, 0, "", "")
-	return &recipe{factory: f, root: r, view: view}, err
+	return &recipe{factory: f, protects: protects, root: r, view: view}, err
 }
 
 // newCell makes a cell.

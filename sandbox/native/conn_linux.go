@@ -127,21 +127,6 @@ func (s *script) failure(r reply) error {
 	return f
 }
 
-// finish lets a launcher go that is done, and waits until it has gone.
-func (c *conn) finish() error {
-	raw, err := c.file.SyscallConn()
-	if err == nil {
-		err = raw.Control(func(fd uintptr) { unix.Shutdown(int(fd), unix.SHUT_WR) })
-	}
-	if err != nil {
-		return err
-	}
-	if _, err := c.file.Read(make([]byte, 1)); err != io.EOF {
-		return fmt.Errorf("the launcher did not go: %w", err)
-	}
-	return nil
-}
-
 // tell sends one of the messages that a command under way can be sent.
 func (c *conn) tell(b byte) { c.file.Write([]byte{b}) }
 

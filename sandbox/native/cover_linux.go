@@ -50,7 +50,7 @@ func (all covers) done() (undone []string, err error) {
 	return undone, err
 }
 
-// keep makes the mounts in a runner's view, by the process beside it, which ends then.
+// keep makes the mounts in a runner's view, by the process beside it, which goes then.
 func (r *runner) keep(all covers) error {
 	if r.mounts == nil {
 		return nil
@@ -70,7 +70,7 @@ func (r *runner) keep(all covers) error {
 			return err
 		}
 	}
-	return r.mounts.finish()
+	return nil
 }
 
 // protect mounts one protected name, within the root that was entered.
@@ -96,11 +96,11 @@ func (s *script) protect(m protect.Mount) {
 }
 
 // onto binds what is at one path of the root to another, with what is mounted below it.
+// Nothing is closed: whoever does this has nothing else to do.
 func (s *script) onto(from, at string, flags, attrs uint64) {
 	how := s.bytes(words(flags, 0, unix.RESOLVE_NO_SYMLINKS))
 	fd := s.call(unix.SYS_OPENAT2, here, s.text(from), how, num(unix.SizeofOpenHow))
 	tree := s.call(unix.SYS_OPEN_TREE, fd, s.text(""), num(unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE|unix.AT_EMPTY_PATH))
 	s.setattr(tree, attrs, unix.AT_RECURSIVE)
-	s.attach(tree, at)
-	s.call(unix.SYS_CLOSE, fd)
+	s.call(unix.SYS_MOVE_MOUNT, tree, s.text(""), here, s.text(at), num(unix.MOVE_MOUNT_F_EMPTY_PATH))
 }

@@ -61,7 +61,7 @@ func (d *Driver) cell(p *reach.Plan, show map[string]string, by *recipe) (*cell,
 		}
 		var c *cell
 		if by == nil || by.factory != f {
-			by, err = f.newRecipe(p, show)
+			by, err = f.newRecipe(p, show, d.finder != nil)
 		}
 		if err == nil {
 			c, err = f.newCell(by)
@@ -88,7 +88,7 @@ func (d *Driver) running() (*factory, error) {
 		}
 		d.factory = f
 		d.openGroups()
-		f.groups, f.protects = d.groups, d.finder != nil
+		f.groups = d.groups
 	}
 	return d.factory, nil
 }
@@ -102,6 +102,20 @@ func (d *Driver) openGroups() {
 	d.looked = true
 	cgroup.Sweep(d.opts.Deployment) // what cannot be removed bounds nobody
 	d.groups, _ = cgroup.Open(d.opts.Deployment)
+}
+
+// Warm begins what the first box would have to wait for. Whatever fails, the first box
+// tells.
+func (d *Driver) Warm(listed bool) {
+	f, err := d.running()
+	if err != nil {
+		return
+	}
+	kind := &f.any
+	if listed {
+		kind = &f.only
+	}
+	f.prepare(kind)
 }
 
 // gone forgets a factory that ended, and its boxes with it.

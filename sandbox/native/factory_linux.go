@@ -18,8 +18,7 @@ type factory struct {
 	any  skeleton // with all programs of the system
 	only skeleton // with none, for boxes with a list
 
-	groups   *cgroup.Root // for what is made here; nil: none
-	protects bool         // protected names of workspaces are kept
+	groups *cgroup.Root // for what is made here; nil: none
 
 	mu sync.Mutex // one thing is made at a time
 }

@@ -39,7 +39,7 @@ func (c *cell) readyAt(again bool, terminal *os.File) (*runner, error) {
 		defer shut(theirs)
 	}
 	fds := []int{int(theirs[0].Fd()), int(theirs[1].Fd()), int(theirs[2].Fd()), control}
-	beside := c.recipe.factory.protects
+	beside := c.recipe.protects
 	if beside {
 		mounts, theirs, err := c.beside(again)
 		if err != nil {

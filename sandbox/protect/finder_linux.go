@@ -18,6 +18,9 @@ type Options struct {
 	Quarantine string // where to move what a run must not leave behind; made when needed
 	MaxDirs    int    // directories of one workspace that are looked at and watched; zero: 20000
 	MaxMounts  int    // most mounts of one Cover; zero: 500
+	// Unwatched is for one run: it looks at everything before and after. To stop watching
+	// takes the kernel longer than to look at a few hundred directories.
+	Unwatched bool
 	// Linger is how long placeholders stay after the last run that needs them: runs come
 	// in rows, and the next one needs the same. Zero: they are gone when Done returns.
 	Linger time.Duration

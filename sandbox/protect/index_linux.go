@@ -97,6 +97,8 @@ func (x *index) refresh(ctx context.Context, most int) error {
 	return err
 }
 
+var errUnwatched = errors.New("they are not watched")
+
 // walk looks at everything anew.
 func (x *index) walk(ctx context.Context, most int) error {
 	before := x.names
@@ -107,7 +109,10 @@ func (x *index) walk(ctx context.Context, most int) error {
 	x.wds, x.byDir = map[int32]string{}, map[string]int32{}
 	x.unseen, x.entries, x.blind = map[string]bool{}, 0, ""
 	x.version++
-	fd, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
+	fd, err := -1, errUnwatched
+	if !x.finder.opts.Unwatched {
+		fd, err = unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
+	}
 	x.watch = fd
 	if err != nil {
 		x.watch, x.blind = -1, "changes go unnoticed ("+err.Error()+"), so every run looks at the whole workspace; raise fs.inotify.max_user_instances"

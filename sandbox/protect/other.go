@@ -11,6 +11,7 @@ import (
 type Options struct {
 	State, Quarantine  string
 	MaxDirs, MaxMounts int
+	Unwatched          bool
 	Linger             time.Duration
 }
 

@@ -1,6 +1,7 @@
 package reach
 
 import (
+	"path"
 	"strings"
 	"testing"
 
@@ -54,5 +55,18 @@ func TestFilterEnv(t *testing.T) {
 				t.Error(d)
 			}
 		})
+	}
+}
+
+// The short ways say what path.Match says.
+func TestMatches(t *testing.T) {
+	names := []string{"", "KEY", "MY_KEY_2", "LD_PRELOAD", "LD_", "LD", "ENV", "ENVX", "LC_ALL", "a*b", "a?b", "*", "x[y]"}
+	for _, p := range []string{"", "*", "**", "*KEY*", "LD_*", "ENV", "LC_*", "*X", "a*b", "a?b", "[A-K]*", `a\*b`, "*KEY", "K*Y", "***"} {
+		for _, name := range names {
+			want, err := path.Match(p, name)
+			if got := matches(p, name); got != (want && err == nil) {
+				t.Errorf("%q, %q: %v, path.Match says %v", p, name, got, want)
+			}
+		}
 	}
 }
