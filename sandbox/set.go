@@ -74,7 +74,7 @@ func (s Set) chosen(ctx context.Context, d Driver, c writ.Confinement) error {
 	}
 	have, err := d.Probe(ctx)
 	if err == nil && !have.Has(ProtectedName) {
-		err = writ.Fail(writ.SandboxUnavailable, fmt.Sprintf("sandbox_unavailable: driver %s does not enforce %s (the operator can do without: sandboxing.default_backend: %s)", d.Name(), ProtectedName, d.Name()), nil)
+		err = writ.Fail(writ.SandboxUnavailable, fmt.Sprintf("sandbox_unavailable: driver %s does not enforce %s%s; the operator can do without: sandboxing.default_backend: %s", d.Name(), ProtectedName, have.why(ProtectedName), d.Name()), nil)
 	}
 	return err
 }

@@ -106,7 +106,8 @@ func TestReadmeTour(t *testing.T) {
 		}
 		ran++
 		if strings.Contains(c.comment, "it waits for you") {
-			go func() { waiting <- w.bash(exports[c.third]+text, "") }()
+			script := exports[c.third] + text
+			go func() { waiting <- w.bash(script, "") }()
 			waitFor(t, func() bool { return len(w.waitingIDs()) == 1 })
 			waits = true
 			continue

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
@@ -22,7 +23,8 @@ type Driver struct {
 	finder *protect.Finder // nil: nothing is protected
 
 	probing sync.Mutex
-	probed  sandbox.Features // of the first probe that succeeded
+	base    sandbox.Features // what a box showed, once one did
+	probed  sandbox.Features // with protected names, once those were kept
 
 	mu      sync.Mutex
 	groups  *cgroup.Root // nil: there are none
@@ -173,6 +175,23 @@ func (d *Driver) Probe(ctx context.Context) (sandbox.Features, error) {
 	if d.probed != nil {
 		return d.probed, nil
 	}
+	if d.base == nil {
+		found, err := d.probeBox(ctx)
+		if err != nil {
+			return nil, err
+		}
+		d.base = found
+	}
+	names := d.probeNames(ctx)
+	found := append(slices.Clip(d.base), names)
+	if names.Enforced || d.finder == nil { // else something of the moment may be the cause
+		d.probed = found
+	}
+	return found, nil
+}
+
+// probeBox attacks a box.
+func (d *Driver) probeBox(ctx context.Context) (sandbox.Features, error) {
 	if err := d.possible(); err != nil {
 		return nil, err
 	}
@@ -183,14 +202,9 @@ func (d *Driver) Probe(ctx context.Context) (sandbox.Features, error) {
 	if err != nil {
 		return nil, writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: this program's own file cannot be found", err)
 	}
-	found, err := probe.Run(ctx, program, d.show,
+	return probe.Run(ctx, program, d.show,
 		sandbox.Finding{Feature: sandbox.HostAllowlist, Evidence: "not claimed: a box has no network but its own; reaching single hosts needs the egress broker, which is not built into this version"},
 		sandbox.Finding{Feature: sandbox.Containerized, Enforced: true, Evidence: "process table, network, mounts, users, IPC, host name and cgroups are its own"})
-	if err != nil {
-		return nil, err
-	}
-	d.probed = append(found, d.probeNames(ctx))
-	return d.probed, nil
 }
 
 // possible says what this kernel lacks, without which there is no box.

@@ -3,6 +3,7 @@ package native
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -18,13 +19,25 @@ func (d *Driver) probeNames(ctx context.Context) sandbox.Finding {
 		f.Evidence = "not claimed: it was not told to"
 		return f
 	}
-	if err := d.tryNames(ctx); err != nil {
+	for range 3 {
+		err := d.tryNames(ctx)
+		if err == nil {
+			f.Evidence = ""
+			break
+		}
 		f.Evidence = err.Error()
+		if errors.Is(err, errMade) || ctx.Err() != nil {
+			return f
+		}
+	}
+	if f.Evidence != "" {
 		return f
 	}
 	f.Enforced, f.Evidence = true, "making .envrc in a workspace: refused; another file beside it was made"
 	return f
 }
+
+var errMade = errors.New("making .envrc in a workspace worked")
 
 func (d *Driver) tryNames(ctx context.Context) error {
 	ws, err := os.MkdirTemp("", "writ-probe-")
@@ -49,7 +62,7 @@ func (d *Driver) tryNames(ctx context.Context) error {
 		}
 		exit, err := b.Wait(ctx)
 		if err == nil && (exit.Code != 0 || len(exit.Undone) > 0) {
-			err = errors.New("making .envrc in a workspace worked")
+			err = fmt.Errorf("%w (exit %d %s %v)", errMade, exit.Code, exit.Signal, exit.Undone)
 		}
 		return err
 	}}
