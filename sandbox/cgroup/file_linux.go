@@ -42,10 +42,21 @@ func (c control) put(text string) error {
 	if !c.there() {
 		return unix.ENOENT
 	}
-	if _, err := unix.Pwrite(c.fd, []byte(text), 0); err != nil {
+	_, err := again(func() (int, error) { return unix.Pwrite(c.fd, []byte(text), 0) })
+	if err != nil {
 		return fmt.Errorf("write %s to %s: %w", text, c.path, err)
 	}
 	return nil
+}
+
+// again repeats a call that a signal interrupted: changing a limit gives way to any, and
+// this program sends itself some to share the processors.
+func again(call func() (int, error)) (n int, err error) {
+	for {
+		if n, err = call(); err != unix.EINTR {
+			return n, err
+		}
+	}
 }
 
 func (c control) text() (string, error) {
@@ -53,7 +64,7 @@ func (c control) text() (string, error) {
 		return "", nil
 	}
 	var b [4096]byte
-	n, err := unix.Pread(c.fd, b[:], 0)
+	n, err := again(func() (int, error) { return unix.Pread(c.fd, b[:], 0) })
 	if err != nil {
 		return "", fmt.Errorf("read %s: %w", c.path, err)
 	}
