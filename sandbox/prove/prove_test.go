@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/need"
 	"github.com/writ-run/writ/sandbox"
 )
 
@@ -100,7 +101,7 @@ func TestVerdicts(t *testing.T) {
 func prover(t *testing.T, d sandbox.Driver) *Prover {
 	t.Helper()
 	if err := Missing(); err != nil {
-		t.Skip(err)
+		need.Lacking(t, "%v", err)
 	}
 	p, err := New(t.Context(), d, os.Getenv("WRIT_TEST_DIR"))
 	if err != nil {
@@ -146,7 +147,7 @@ func TestUndeclared(t *testing.T) {
 // TestCancelled: ending the context ends the run with nothing left behind.
 func TestCancelled(t *testing.T) {
 	if err := Missing(); err != nil {
-		t.Skip(err)
+		need.Lacking(t, "%v", err)
 	}
 	parent, err := scratch(os.Getenv("WRIT_TEST_DIR"))
 	if err != nil {
