@@ -72,6 +72,7 @@ type Decision struct {
 type Confinement struct {
 	Read      []string  `json:"read"`  // files and directories readable, with all below
 	Write     []string  `json:"write"` // the same, writable
+	Named     []string  `json:"named"` // of what is protected within Write, what the tool's policy names: not protected from it
 	Hide      []string  `json:"hide"`  // out of reach whatever Read and Write say
 	Exec      Exec      `json:"exec"`
 	Network   Network   `json:"network"`
@@ -143,6 +144,8 @@ type Limits struct {
 	Pids   int64         `json:"pids"`
 	Files  int64         `json:"files"` // open descriptors
 	Size   int64         `json:"size"`  // bytes of one file
+	Disk   int64         `json:"disk"`  // bytes written to files in all
+	CPU    time.Duration `json:"cpu"`   // time on the processors, of all processes together
 }
 
 // name and parse are the text of the small enumerations above. A value that is

@@ -42,7 +42,7 @@ func boxes(program string) error {
 	}
 	d := native.New(native.Options{Program: program, Deployment: "writ-bench"})
 	defer d.Close()
-	names, err := protect.New(protect.Options{State: state, Quarantine: filepath.Join(state, "quarantine"), Linger: 100 * time.Millisecond})
+	names, err := protect.New(protect.Options{State: state, Quarantine: filepath.Join(state, "quarantine"), Linger: 2 * time.Second})
 	if err != nil {
 		return err
 	}

@@ -79,7 +79,7 @@ func (in *Input) linked(c chain, t *tool.Tool, act action.Type, s Standing, coun
 // driver means any, so the other's choice holds.
 func intersect(a, b writ.Confinement) writ.Confinement {
 	out := writ.Confinement{
-		Read: meet(a.Read, b.Read), Write: meet(a.Write, b.Write), Hide: union(a.Hide, b.Hide),
+		Read: meet(a.Read, b.Read), Write: meet(a.Write, b.Write), Named: meet(a.Named, b.Named), Hide: union(a.Hide, b.Hide),
 		Exec: meetExec(a.Exec, b.Exec), Network: meetNetwork(a.Network, b.Network),
 		Isolation: min(a.Isolation, b.Isolation), Backend: a.Backend, Limits: tighter(a.Limits, b.Limits),
 	}
@@ -153,6 +153,7 @@ func tighter(a, b writ.Limits) writ.Limits {
 	return writ.Limits{
 		Wall: least(a.Wall, b.Wall), Grace: least(a.Grace, b.Grace), Output: least(a.Output, b.Output), Memory: least(a.Memory, b.Memory),
 		Pids: least(a.Pids, b.Pids), Files: least(a.Files, b.Files), Size: least(a.Size, b.Size),
+		Disk: least(a.Disk, b.Disk), CPU: least(a.CPU, b.CPU),
 	}
 }
 

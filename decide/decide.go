@@ -280,7 +280,7 @@ func pathTarget(out *writ.Decision, p *link, t *writ.Target) bool {
 		if name := policy.Secret(t.Path); name != "" {
 			add(out, writ.Deny, "protected", access.BuiltIn, "argument %s: %q is protected and cannot be read", policy.Shown(t.Pointer), name)
 		}
-	} else if name := policy.WriteProtected(t.Path); name != "" {
+	} else if name := policy.WriteProtected(t.Path); name != "" && !policy.Names(p.tool.Policy.Files.Write.Roots(), t.Path) {
 		add(out, writ.Deny, "protected", access.BuiltIn, "argument %s: %q is protected and cannot be changed", policy.Shown(t.Pointer), name)
 	}
 	return !policy.Below(t.Path, p.own)

@@ -292,6 +292,7 @@ func TestSubjectBinds(t *testing.T) {
 		"quorum":        func(_ *writ.Call, d *writ.Decision) { d.Quorum = 2 },
 		"policy":        func(_ *writ.Call, d *writ.Decision) { d.Policy = writ.Digest{3} },
 		"write reach":   func(_ *writ.Call, d *writ.Decision) { d.Confine.Write = []string{"/"} },
+		"named":         func(_ *writ.Call, d *writ.Decision) { d.Confine.Named = []string{"/.vscode"} },
 		"hidden":        func(_ *writ.Call, d *writ.Decision) { d.Confine.Hide = []string{"/h"} },
 		"hosts":         func(_ *writ.Call, d *writ.Decision) { d.Confine.Network.Hosts = []string{"h:1"} },
 		"programs":      func(_ *writ.Call, d *writ.Decision) { d.Confine.Exec.Mode = writ.ExecAny },

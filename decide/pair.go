@@ -199,6 +199,11 @@ func (in *Input) confinement(a *access.Agent, t *tool.Tool) writ.Confinement {
 			}
 			c.Write = append(c.Write, root)
 		}
+		for _, root := range write.Roots() {
+			if policy.Names([]string{root}, root) {
+				c.Named = append(c.Named, root)
+			}
+		}
 	}
 	if t.Runs != tool.InBox {
 		return c

@@ -10,7 +10,7 @@ import (
 )
 
 // linger is how long placeholders stay after a call: the next one comes soon, or not.
-const linger = 100 * time.Millisecond
+const linger = 2 * time.Second
 
 // protect has boxes keep the protected names of workspaces. What a daemon that was killed
 // left for that is taken away first.

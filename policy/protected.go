@@ -28,9 +28,13 @@ var secretNames = []string{
 // WriteProtected returns the protected name that a path passes through, or "".
 // Names compare as a case-insensitive, normalising filesystem would, so that
 // .GIT and a .git with a zero-width character inside do not pass.
-func WriteProtected(p string) string {
-	inGit := false
-	for part := range strings.SplitSeq(p, "/") {
+func WriteProtected(p string) string { return protectedBeyond("", p) }
+
+// protectedBeyond is WriteProtected of a path at or below root, for whoever may write root.
+func protectedBeyond(root, p string) string {
+	inGit := fold(path.Base(root)) == ".git"
+	rest := p[len(root):]
+	for part := range strings.SplitSeq(rest, "/") {
 		part = fold(part)
 		if part == "" {
 			continue
@@ -43,10 +47,19 @@ func WriteProtected(p string) string {
 		}
 		inGit = part == ".git"
 	}
-	if inGit { // .git itself: a file of that name points git elsewhere
+	if inGit && rest != "" { // .git itself: a file of that name points git elsewhere
 		return ".git"
 	}
 	return Secret(p)
+}
+
+// Names reports whether one of the roots that a tool declares to write is, or lies in,
+// something that is protected only from being changed: then its policy names it, and
+// path, which is protected, is not from this tool. What holds secrets stays protected.
+func Names(roots []string, path string) bool {
+	return slices.ContainsFunc(roots, func(root string) bool {
+		return Below(path, root) && WriteProtected(root) != "" && protectedBeyond(root, path) == ""
+	})
 }
 
 // Secret returns the name on the path that marks it as a secret, or "".

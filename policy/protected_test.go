@@ -119,3 +119,33 @@ func TestSecret(t *testing.T) {
 		}
 	}
 }
+
+// A tool's policy names what is protected by a root at it or in it, and nothing else by it.
+func TestNames(t *testing.T) {
+	for _, tc := range []struct {
+		root, path string
+		want       bool
+	}{
+		{"/ws/.vscode", "/ws/.vscode/tasks.json", true},
+		{"/ws/.vscode", "/ws/.vscode", true},
+		{"/ws/.vscode/tasks.json", "/ws/.vscode/tasks.json", true},
+		{"/ws/.git/hooks", "/ws/.git/hooks/pre-commit", true},
+		{"/ws/.VSCode", "/ws/.VSCode/x", true},
+		{"/ws/.git", "/ws/.git", true},
+		{"/ws", "/ws/.vscode/tasks.json", false},
+		{"/", "/ws/.vscode/tasks.json", false},
+		{"/ws/.vscode", "/ws/.vscode2/x", false},
+		{"/ws/.vscode/tasks.json", "/ws/.vscode/settings.json", false},
+		{"/ws/.vscode", "/ws/.claude/x", false},
+		{"/ws/.vscode", "/ws/.vscode/.git/hooks/x", false},
+		{"/ws/.git", "/ws/.git/hooks/x", false},
+		{"/ws/.git", "/ws/.git/config", false},
+		{"/ws/.vscode", "/ws/.vscode/.env", false},
+		{"/ws/.env", "/ws/.env", false},
+		{"/ws/.ssh", "/ws/.ssh/config", false},
+	} {
+		if got := Names([]string{"/elsewhere", tc.root}, tc.path); got != tc.want {
+			t.Errorf("%s, %s: %v", tc.root, tc.path, got)
+		}
+	}
+}

@@ -102,6 +102,9 @@ func showReach(out io.Writer, c writ.Confinement) {
 		fmt.Fprintln(out, "  can use      the system's programs as far as listed, its libraries, a few files of /etc, a /tmp of its own")
 	}
 	fmt.Fprintf(out, "  can read     %s\n  can write    %s\n  never        %s\n", list(c.Read), list(c.Write), list(c.Hide))
+	if len(c.Named) > 0 {
+		fmt.Fprintf(out, "  unprotected  %s\n", list(c.Named))
+	}
 	hosts := "no network"
 	if c.Network.Mode != writ.NetworkNone {
 		hosts = list(c.Network.Hosts)

@@ -99,6 +99,55 @@ func TestProtectedNamesInShell(t *testing.T) {
 	}
 }
 
+// A tool whose policy names something protected can change that, and nothing else that is
+// protected; no tool gets at secrets by naming them.
+func TestProtectedNamesOfAPolicy(t *testing.T) {
+	w := newWorld(t, "level: standard\noverrides: {file_system: workspace_only, terminal: full}\n", "").init()
+	w.repository()
+	define := func(name, also string) {
+		w.place("tools/"+name+".yaml", `name: `+name+`
+description: Put a line into a file of the workspace.
+category: file_system
+action_type: code:write
+egress_class: none
+policy:
+  risk: low
+  filesystem: {read: ["`+w.ws+`/**"], write: ["`+w.ws+`/**"`+also+`]}
+  exec: allow
+parameters: {type: object, properties: {file: {type: string}, at: {type: string, x-writ-path: write}}, additionalProperties: false}
+runner: {process: {argv: [sh, -c, 'mkdir -p "$(dirname "$1")"; echo new >>"$1"', put, {arg: file}]}}
+`)
+	}
+	define("put_named", `, "`+w.ws+`/.vscode/**", "`+w.ws+`/.env"`)
+	define("put_plain", "")
+	w.accept("put_named", "put_plain")
+	for _, tc := range []struct {
+		tool, file string
+		put        bool
+	}{
+		{"put_named", "plain2", true},
+		{"put_named", ".vscode/tasks.json", true},
+		{"put_named", ".claude/settings.json", false},
+		{"put_named", ".git/hooks/pre-commit", false},
+		{"put_named", ".env", false},
+		{"put_plain", "plain3", true},
+		{"put_plain", ".vscode/settings.json", false},
+	} {
+		o := w.call(tc.tool, map[string]any{"file": tc.file})
+		text, err := os.ReadFile(filepath.Join(w.ws, tc.file))
+		if put := err == nil && strings.HasSuffix(string(text), "new\n"); put != tc.put {
+			t.Errorf("%s %s: %q %v %+v", tc.tool, tc.file, text, err, o)
+		}
+	}
+	// The gate on arguments says the same.
+	if o := w.run("", "explain", "put_named", "--agent", "coder", "at="+w.ws+"/.vscode/tasks.json"); strings.Contains(o.out, "is protected") {
+		t.Errorf("%+v", o)
+	}
+	if o := w.run("", "explain", "put_plain", "--agent", "coder", "at="+w.ws+"/.vscode/tasks.json"); !strings.Contains(o.out, `".vscode" is protected and cannot be changed`) {
+		t.Errorf("%+v", o)
+	}
+}
+
 // What appears elsewhere during a run is moved away, and said.
 func TestProtectedNamesThatAppear(t *testing.T) {
 	w := newWorld(t, "level: standard\noverrides: {file_system: workspace_only, terminal: full}\n", "").init()

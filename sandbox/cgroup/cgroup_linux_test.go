@@ -436,3 +436,46 @@ func BenchmarkGroup(b *testing.B) {
 		}
 	})
 }
+
+// A group that was given back is used again when nothing is left in it, with limits that
+// count anew; what does not end is killed, and its group is not used again.
+func TestGiveBack(t *testing.T) {
+	r := opened(t)
+	first, err := r.New()
+	must(t, err)
+	must(t, first.Limit(Limits{Pids: 1}))
+	dirs := slices.Clone(first.dirs)
+	sleeper := exec.Command("sleep", "100")
+	must(t, sleeper.Start())
+	must(t, first.Add(sleeper.Process.Pid))
+	first.GiveBack()
+
+	second, err := r.New()
+	must(t, err)
+	if slices.Equal(second.dirs, dirs) {
+		t.Fatal("a group with a process in it was given out again")
+	}
+	second.GiveBack()
+	third, err := r.New()
+	must(t, err)
+	if third != second {
+		t.Error("an empty group that was given back was not used again")
+	}
+	must(t, third.Limit(Limits{}))
+	if err := sleeper.Wait(); err == nil || err.Error() != "signal: killed" {
+		t.Errorf("what was left in a group that was given back ended so: %v", err)
+	}
+	must(t, r.Close())
+	for _, dir := range append(dirs, third.dirs...) {
+		if _, err := os.Stat(dir); err == nil {
+			t.Errorf("%s is still there", dir)
+		}
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -13,25 +13,32 @@ import (
 // Group holds the processes of one box. Kill may be called at any time before Close; the
 // rest by one goroutine at a time.
 type Group struct {
+	root  *Root
 	dirs  []string // one a hierarchy
 	procs []control
+	given time.Time // back; guarded by the root
 
-	memory, swap, peak, killed control
-	pids, most, refused        control
-	cpu, used                  control
-	memoryUnified, cpuUnified  bool
+	memory, swap, peak, killed, bytes control
+	pids, most, refused               control
+	cpu, used                         control
+	memoryUnified, cpuUnified         bool
 
-	mu    sync.Mutex
-	since counts  // when Limit was called
-	ended *counts // when Kill was: killing refuses new processes, which is not the box's doing
+	mu     sync.Mutex
+	limits *Limits // as they are set; nil: nobody knows
+	kills  int     // since the group was made
+	since  counts  // when Limit was called
+	ended  *counts // when Kill was: killing refuses new processes, which is not the box's doing
 }
 
 // counts are what the kernel only ever adds to.
 type counts struct{ killed, refused, used int64 }
 
-// New makes a group without limits and without processes.
+// New makes a group without processes. What its limits are, Limit says.
 func (r *Root) New() (*Group, error) {
-	g := &Group{}
+	if g := r.reuse(); g != nil {
+		return g, nil
+	}
+	g := &Group{root: r}
 	name := "/" + strconv.FormatUint(r.made.Add(1), 10)
 	for _, p := range r.places {
 		if err := g.make(p, p.dir+name); err != nil {
@@ -65,9 +72,11 @@ func (g *Group) files(p place, dir string) {
 			g.memoryUnified = true
 			g.memory, g.swap = openControl(dir, "memory.max"), openControl(dir, "memory.swap.max")
 			g.peak, g.killed = openControl(dir, "memory.peak"), openControl(dir, "memory.events")
+			g.bytes = openControl(dir, "memory.current")
 		case c == memory:
 			g.memory, g.swap = openControl(dir, "memory.limit_in_bytes"), openControl(dir, "memory.memsw.limit_in_bytes")
 			g.peak, g.killed = openControl(dir, "memory.max_usage_in_bytes"), openControl(dir, "memory.oom_control")
+			g.bytes = openControl(dir, "memory.usage_in_bytes")
 		case c == cpu && p.unified:
 			g.cpuUnified = true
 			g.cpu, g.used = openControl(dir, "cpu.max"), openControl(dir, "cpu.stat")
@@ -149,6 +158,7 @@ func (g *Group) Kill() error {
 	if g.ended == nil && err == nil {
 		g.ended = &now
 	}
+	g.limits, g.kills = nil, g.kills+1
 	g.mu.Unlock()
 	return errors.Join(err, killAll(g.dirs))
 }
@@ -159,7 +169,7 @@ func (g *Group) Close() error {
 	for i := range g.procs {
 		g.procs[i].close()
 	}
-	for _, f := range []*control{&g.memory, &g.swap, &g.peak, &g.killed, &g.pids, &g.most, &g.refused, &g.cpu, &g.used} {
+	for _, f := range []*control{&g.memory, &g.swap, &g.peak, &g.killed, &g.bytes, &g.pids, &g.most, &g.refused, &g.cpu, &g.used} {
 		f.close()
 	}
 	for _, dir := range g.dirs {

@@ -25,8 +25,15 @@ func (g *Group) Limit(l Limits) error {
 			return fmt.Errorf("the limit of %s cannot be enforced here; leave it out, or make its controller available", x.name)
 		}
 	}
-	if err := errors.Join(g.limitMemory(l.Memory), g.limitPids(l.Pids), g.limitCPU(l.CPU)); err != nil {
-		return fmt.Errorf("set limits: %w", err)
+	g.mu.Lock()
+	same := g.limits != nil && *g.limits == l
+	kills := g.kills // each may leave other limits
+	g.limits = nil
+	g.mu.Unlock()
+	if !same {
+		if err := errors.Join(g.limitMemory(l.Memory), g.limitPids(l.Pids), g.limitCPU(l.CPU)); err != nil {
+			return fmt.Errorf("set limits: %w", err)
+		}
 	}
 	if g.peak.there() {
 		g.peak.put("0") // fails where the kernel cannot forget it, as Usage says
@@ -35,6 +42,9 @@ func (g *Group) Limit(l Limits) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.since, g.ended = now, nil
+	if g.kills == kills {
+		g.limits = &l
+	}
 	return err
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
@@ -19,6 +20,10 @@ import (
 type Root struct {
 	places []place
 	made   atomic.Uint64
+
+	mu     sync.Mutex
+	back   []*Group // given back, the oldest first
+	closed bool
 }
 
 // A place is our directory in one hierarchy, and what is enforced there.
@@ -97,7 +102,14 @@ func (r *Root) Enforces() []string {
 
 // Close kills and removes the groups that are left, and the root.
 func (r *Root) Close() error {
+	r.mu.Lock()
+	back := r.back
+	r.back, r.closed = nil, true
+	r.mu.Unlock()
 	var errs []error
+	for _, g := range back {
+		errs = append(errs, g.Close())
+	}
 	for _, p := range r.places {
 		errs = append(errs, removeTree(p.dir))
 	}

@@ -50,6 +50,7 @@ func (r *runner) run(p *reach.Plan, spec sandbox.Spec, kept covers) (*box, error
 		b.copies.Go(func() { b.taken(sandbox.Drain(spec.Stdout, r.ours[1])) })
 		b.copies.Go(func() { b.taken(sandbox.Drain(spec.Stderr, r.ours[2])) })
 	}
+	time.AfterFunc(lookEvery, func() { b.meter(p.Limits) })
 	b.watch(p.Wall)
 	return b, nil
 }

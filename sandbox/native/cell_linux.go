@@ -15,14 +15,19 @@ type cell struct {
 	recipe *recipe
 	pid    int           // of its first process
 	group  *cgroup.Group // nil: none
+	ending sync.Once
+	made   stamps // what its mounts over protected names were made for
 }
 
 // end lets go of a cell, and of everything in it.
 func (c *cell) end() error {
-	err := c.conn.close()
-	if c.group != nil {
-		go c.group.Close() // which waits for its processes to be gone
-	}
+	var err error
+	c.ending.Do(func() {
+		err = c.conn.close()
+		if c.group != nil {
+			c.group.GiveBack()
+		}
+	})
 	return err
 }
 
@@ -41,17 +46,16 @@ const launcherPids = 3
 // A recipe is how cells of one view are made, and runners in them: worked out once, since
 // boxes are made much oftener than views change.
 type recipe struct {
-	factory  *factory
-	protects bool // protected names are kept: a process beside each runner mounts them
-	root     *root
-	view     []byte // the script that makes the view
-	mu       sync.Mutex
-	run      [2]*script
-	encoded  [2][]byte // scripts of runners: in a cell that is used once, and again
+	factory *factory
+	root    *root
+	view    []byte // the script that makes the view
+	mu      sync.Mutex
+	run     [2]*script
+	encoded [2][]byte // scripts of runners: in a cell that is used once, and again
 }
 
 // newRecipe works one out. show are files that the driver itself puts in.
-func (f *factory) newRecipe(p *reach.Plan, show map[string]string, protects bool) (*recipe, error) {
+func (f *factory) newRecipe(p *reach.Plan, show map[string]string) (*recipe, error) {
 	kind := &f.any
 	if p.Listed {
 		kind = &f.only
@@ -66,7 +70,7 @@ func (f *factory) newRecipe(p *reach.Plan, show map[string]string, protects bool
 	}
 	r.finish()
 	view, err := r.encode(inPlace, 0, "", "")
-	return &recipe{factory: f, protects: protects, root: r, view: view}, err
+	return &recipe{factory: f, root: r, view: view}, err
 }
 
 // newCell makes a cell.
@@ -94,9 +98,9 @@ func (f *factory) newCell(r *recipe) (*cell, error) {
 	return c, nil
 }
 
-// runner is the script of a runner that takes its descriptors along: its streams, its
-// socket and, in a cell that is used again, that of the process beside it, in this order.
-func (r *recipe) runner(again, terminal, beside bool) (*script, []byte, error) {
+// runner is the script of a runner that takes its descriptors along: its streams and its
+// socket, in this order.
+func (r *recipe) runner(again, terminal bool) (*script, []byte, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n := 0
@@ -110,9 +114,6 @@ func (r *recipe) runner(again, terminal, beside bool) (*script, []byte, error) {
 	if again {
 		flags = fresh
 		s.renew(r.root)
-		if beside {
-			s.beside(passed(4))
-		}
 		s.init()
 	}
 	if err := s.become(r.root.plan, r.factory.groups != nil, terminal); err != nil {

@@ -22,7 +22,7 @@ func (p *plan) cover(ctx context.Context) (all covers, err error) {
 		if !isDir(root) || p.Unprotected(root) {
 			continue
 		}
-		c, err := p.driver.finder.Cover(ctx, root, nil)
+		c, err := p.driver.finder.Cover(ctx, root, protect.Named(p.Named))
 		if err == nil {
 			all = append(all, c)
 			err = c.Prepare()
@@ -50,27 +50,67 @@ func (all covers) done() (undone []string, err error) {
 	return undone, err
 }
 
-// keep makes the mounts in a runner's view, by the process beside it, which goes then.
-func (r *runner) keep(all covers) error {
-	if r.mounts == nil {
-		return nil
-	}
-	defer r.mounts.close()
-	var s script
-	for _, c := range all {
-		for _, m := range c.Mounts {
+// errStale says that a view has mounts for names that have changed since.
+var errStale = errors.New("protected names have changed")
+
+// stamps say what the mounts in a view were made for, by writable directory.
+type stamps []protect.Stamp
+
+// since is a script for what is not mounted yet in a view.
+func (all covers) since(made stamps) (*script, error) {
+	s := &script{}
+	for i, c := range all {
+		var last protect.Stamp
+		if i < len(made) {
+			last = made[i]
+		}
+		mounts, ok := c.Since(last)
+		if !ok {
+			return nil, errStale
+		}
+		for _, m := range mounts {
 			s.protect(m)
 		}
 	}
-	if len(s.ops) > 0 {
-		if err := r.mounts.send(&s, inPlace, 0, "", ""); err != nil {
-			return err
-		}
-		if _, err := r.mounts.expect(saysDone, &s); err != nil {
-			return err
+	return s, nil
+}
+
+// keep makes the mounts in the view of a runner that is about to run, as far as they are
+// not there.
+func (r *runner) keep(all covers) error {
+	s, err := all.since(r.made)
+	if err != nil || len(s.ops) == 0 {
+		return err
+	}
+	r.cell.conn.tell('m') // while it waits for the runner
+	return r.cell.mount(s)
+}
+
+// protect makes them in a cell ahead: every run that follows, and needs the same, has them.
+func (c *cell) protect(all covers) error {
+	made := make(stamps, len(all))
+	for i, k := range all {
+		if made[i] = k.Stamp(); made[i] == (protect.Stamp{}) {
+			return nil // they are made for each run
 		}
 	}
-	return nil
+	s, err := all.since(c.made)
+	if err == nil && len(s.ops) > 0 {
+		err = c.mount(s)
+	}
+	if err == nil {
+		c.made = made
+	}
+	return err
+}
+
+// mount has the cell's launcher do a script in place.
+func (c *cell) mount(s *script) error {
+	if err := c.conn.send(s, inPlace, 0, "", ""); err != nil {
+		return err
+	}
+	_, err := c.conn.expect(saysDone, s)
+	return err
 }
 
 // protect mounts one protected name, within the root that was entered.
@@ -96,11 +136,11 @@ func (s *script) protect(m protect.Mount) {
 }
 
 // onto binds what is at one path of the root to another, with what is mounted below it.
-// Nothing is closed: whoever does this has nothing else to do.
 func (s *script) onto(from, at string, flags, attrs uint64) {
 	how := s.bytes(words(flags, 0, unix.RESOLVE_NO_SYMLINKS))
 	fd := s.call(unix.SYS_OPENAT2, here, s.text(from), how, num(unix.SizeofOpenHow))
 	tree := s.call(unix.SYS_OPEN_TREE, fd, s.text(""), num(unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE|unix.AT_EMPTY_PATH))
 	s.setattr(tree, attrs, unix.AT_RECURSIVE)
-	s.call(unix.SYS_MOVE_MOUNT, tree, s.text(""), here, s.text(at), num(unix.MOVE_MOUNT_F_EMPTY_PATH))
+	s.attach(tree, at)
+	s.call(unix.SYS_CLOSE, fd)
 }

@@ -63,7 +63,7 @@ func (d *Driver) cell(p *reach.Plan, show map[string]string, by *recipe) (*cell,
 		}
 		var c *cell
 		if by == nil || by.factory != f {
-			by, err = f.newRecipe(p, show, d.finder != nil)
+			by, err = f.newRecipe(p, show)
 		}
 		if err == nil {
 			c, err = f.newCell(by)
@@ -131,8 +131,9 @@ func (d *Driver) gone(f *factory) {
 	}
 }
 
-// refill makes boxes ahead, one after the other, while nobody waits for it.
-func (d *Driver) refill(v view, p *reach.Plan) {
+// refill makes boxes ahead, one after the other, while nobody waits for it. Protected
+// names are kept in them as they were for the run that wants more.
+func (d *Driver) refill(v view, p *reach.Plan, kept covers) {
 	by, wanted := d.ready.wants(v)
 	if !wanted {
 		return
@@ -143,7 +144,11 @@ func (d *Driver) refill(v view, p *reach.Plan) {
 			var r *runner
 			if err == nil {
 				by = c.recipe
-				r, err = c.ready(false)
+				if err = c.protect(kept); err != nil {
+					c.end()
+				} else {
+					r, err = c.ready(false)
+				}
 			}
 			if !d.ready.put(v, r, err) {
 				return

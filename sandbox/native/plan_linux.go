@@ -64,7 +64,7 @@ func (p *plan) Start(ctx context.Context) (sandbox.Box, error) {
 		}
 		b, err := p.runIn(ctx, r)
 		if err == nil && p.show == nil {
-			p.driver.refill(p.view, p.Plan) // now that the command is on its way
+			p.driver.refill(p.view, p.Plan, b.covers) // now that the command is on its way
 		}
 		if err == nil {
 			return b, nil
@@ -140,7 +140,7 @@ func (p *plan) StartIn(ctx context.Context, in sandbox.Kept) (sandbox.Box, error
 		return nil, explain(err)
 	}
 	if err != nil {
-		return nil, sandbox.ErrUnfit // it is dead, and got nothing to run
+		return nil, sandbox.ErrUnfit // it is dead or its view is an old one, and it got nothing to run
 	}
 	k.next, k.last = nil, b
 	return b, nil
@@ -157,6 +157,9 @@ func (k *kept) Renew(context.Context) error {
 		}
 	}
 	err := k.cell.bound()
+	if err == nil && k.last != nil {
+		err = k.cell.protect(k.last.covers)
+	}
 	if err == nil {
 		k.next, err = k.cell.ready(true)
 	}

@@ -9,11 +9,11 @@ import (
 // A runner is a process in a cell that has given up everything already, and waits to be
 // told what to execute. The other ends of its standard streams are here.
 type runner struct {
-	cell   *cell
-	conn   *conn
-	mounts *conn // a process beside it that can still mount; nil: nothing is to be
-	ours   [3]*os.File
-	again  bool // the cell outlives it
+	cell  *cell
+	conn  *conn
+	ours  [3]*os.File
+	again bool   // the cell outlives it
+	made  stamps // what the mounts over protected names in its view were made for
 }
 
 // fresh are what each run in a cell that is used again has for itself.
@@ -30,7 +30,7 @@ func (c *cell) readyAt(again bool, terminal *os.File) (*runner, error) {
 		return nil, err
 	}
 	defer unix.Close(control)
-	r := &runner{cell: c, conn: conn, again: again}
+	r := &runner{cell: c, conn: conn, again: again, made: c.made}
 	theirs := [3]*os.File{terminal, terminal, terminal}
 	if terminal == nil {
 		if theirs, err = r.pipes(); err != nil {
@@ -39,17 +39,7 @@ func (c *cell) readyAt(again bool, terminal *os.File) (*runner, error) {
 		defer shut(theirs)
 	}
 	fds := []int{int(theirs[0].Fd()), int(theirs[1].Fd()), int(theirs[2].Fd()), control}
-	beside := c.recipe.protects
-	if beside {
-		mounts, theirs, err := c.beside(again)
-		if err != nil {
-			r.end()
-			return nil, err
-		}
-		defer unix.Close(theirs)
-		r.mounts, fds = mounts, append(fds, theirs)
-	}
-	s, encoded, err := c.recipe.runner(again, terminal != nil, beside)
+	s, encoded, err := c.recipe.runner(again, terminal != nil)
 	if err == nil {
 		err = c.conn.pass(encoded, fds)
 	}
@@ -64,26 +54,6 @@ func (c *cell) readyAt(again bool, terminal *os.File) (*runner, error) {
 		return nil, err
 	}
 	return r, nil
-}
-
-// beside makes the socket of a process that can mount in a runner's view when the runner
-// itself cannot any more. In a cell that is used once its launcher begins it right away.
-func (c *cell) beside(again bool) (ours *conn, theirs int, err error) {
-	ours, theirs, err = newPair()
-	if err != nil || again {
-		return ours, theirs, err
-	}
-	var s script
-	s.doing(stepSpace)
-	s.beside(s.fd(theirs))
-	if err = c.conn.send(&s, inPlace, 0, "", ""); err == nil {
-		_, err = c.conn.expect(saysDone, &s)
-	}
-	if err != nil {
-		ours.close()
-		unix.Close(theirs)
-	}
-	return ours, theirs, err
 }
 
 // why is the failure that a script which did not come to its end left behind.
@@ -120,9 +90,6 @@ func shut(files [3]*os.File) {
 // end lets a runner go that was not told anything.
 func (r *runner) end() {
 	r.conn.close()
-	if r.mounts != nil {
-		r.mounts.close()
-	}
 	shut(r.ours)
 	if !r.again {
 		r.cell.end()

@@ -29,11 +29,10 @@ type op struct {
 }
 
 const (
-	opCall   = 1
-	opStore  = 2 // a result goes into data, for a later call
-	opInit   = 3 // the process goes on in a child, and looks after it
-	opServe  = 4 // the process takes requests on another socket from now on
-	opBeside = 5 // another process takes requests on another socket, with all that this one has
+	opCall  = 1
+	opStore = 2 // a result goes into data, for a later call
+	opInit  = 3 // the process goes on in a child, and looks after it
+	opServe = 4 // the process takes requests on another socket from now on
 )
 
 // An arg is one argument of a call.
@@ -110,10 +109,6 @@ func (s *script) store(in arg, offset int, result arg) {
 }
 
 func (s *script) init() { s.add(op{Kind: opInit}) }
-
-func (s *script) beside(control arg) {
-	s.add(op{Kind: opBeside, Kinds: control.kind, Args: [6]uint64{control.value}})
-}
 
 func (s *script) serve(control arg) {
 	s.add(op{Kind: opServe, Kinds: control.kind, Args: [6]uint64{control.value}})

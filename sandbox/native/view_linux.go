@@ -18,7 +18,7 @@ var errUnwanted = errors.New("nobody wants it any more")
 
 func viewOf(p *reach.Plan) view {
 	var key, stamp []byte
-	for _, list := range [][]string{p.Read, p.Write, p.Hide, p.Programs} {
+	for _, list := range [][]string{p.Read, p.Write, p.Named, p.Hide, p.Programs} {
 		for _, path := range list {
 			key = append(append(key, path...), 0)
 		}

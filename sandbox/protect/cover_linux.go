@@ -3,6 +3,9 @@ package protect
 import (
 	"context"
 	"fmt"
+	"slices"
+
+	"github.com/writ-run/writ/policy"
 )
 
 // How a path is mounted over.
@@ -41,9 +44,65 @@ type Cover struct {
 	finder *Finder
 	index  *index
 	open   func(string) bool
-	begun  uint64   // entries since then appeared
-	taken  []string // placeholders that are held for it
+	plan   *plan
+	begun  uint64 // entries since then appeared
+	taken  []taken
+	held   bool // those are held for it
 	done   bool
+}
+
+// taken is a placeholder that is held for a run.
+type taken struct {
+	path string
+	nth  uint64 // of all that were made
+}
+
+// Stamp says what mounts were made for. Those of an equal one hold for a later Cover, too.
+type Stamp struct {
+	plan *plan
+	nth  uint64 // the last placeholder that was made for it
+}
+
+// Stamp is that of a Cover that is prepared. It is zero where names can come to lead
+// elsewhere without notice, so that mounts have to be made for each run.
+func (c *Cover) Stamp() Stamp {
+	if c.plan == nil || !c.plan.lasts {
+		return Stamp{}
+	}
+	s := Stamp{plan: c.plan}
+	for _, t := range c.taken {
+		s.nth = max(s.nth, t.nth)
+	}
+	return s
+}
+
+// Since lists what is to be mounted where everything was for an earlier Cover: when a
+// placeholder is taken away its mount goes with it. It is not ok where mounts may be there
+// that should not; then they are all made in another box.
+func (c *Cover) Since(s Stamp) (mounts []Mount, ok bool) {
+	if s.plan == nil {
+		return c.Mounts, true
+	}
+	if s.plan != c.plan {
+		return nil, false
+	}
+	for _, m := range c.Mounts {
+		if slices.ContainsFunc(c.taken, func(t taken) bool { return t.path == m.Path && t.nth > s.nth }) {
+			mounts = append(mounts, m)
+		}
+	}
+	return mounts, true
+}
+
+// Named is what is open to a box that may write some paths by name: those, and what is
+// around them. What holds secrets never is.
+func Named(paths []string) func(string) bool {
+	if len(paths) == 0 {
+		return nil
+	}
+	return func(path string) bool {
+		return policy.Secret(path) == "" && slices.ContainsFunc(paths, func(named string) bool { return policy.Below(named, path) })
+	}
 }
 
 func (c *Cover) opened(path string) bool { return c.open != nil && c.open(path) }
@@ -61,6 +120,7 @@ func (c *Cover) compute(ctx context.Context) error {
 	}
 	c.begun = x.now
 	p := x.planFor(c.opened)
+	c.plan = p
 	if len(p.mounts) > c.finder.opts.MaxMounts {
 		return fmt.Errorf("there are %d places to protect and at most %d can be: make a smaller directory the workspace, or let the tool's policy name what it may change", len(p.mounts), c.finder.opts.MaxMounts)
 	}

@@ -42,6 +42,7 @@ type Finder struct {
 	roots  map[string]*index
 	used   uint64 // counts uses of roots
 	held   map[string]*hold
+	made   uint64 // placeholders, ever
 	pool   *pool
 	active map[*Cover]bool
 	later  *time.Timer // takes away placeholders that nobody came back for

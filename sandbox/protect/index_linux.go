@@ -63,9 +63,9 @@ type index struct {
 	byDir   map[string]int32
 	unseen  map[string]bool // directories that were not looked at, since there are too many
 	entries int
-	blind   string  // why changes go unnoticed, so that everything is looked at each time
-	wanted  *wanted // what the names come to,
-	plan    *plan   // and for what was open last
+	blind   string           // why changes go unnoticed, so that everything is looked at each time
+	wanted  *wanted          // what the names come to,
+	plans   map[string]*plan // and by a letter for each of those, whether it is open
 }
 
 func newIndex(f *Finder, root string, top int, is id) *index {

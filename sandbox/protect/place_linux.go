@@ -25,6 +25,7 @@ const (
 type hold struct {
 	runs  int
 	is    id
+	nth   uint64    // of all that were made
 	until time.Time // with no runs: when it is taken away
 }
 
@@ -67,11 +68,12 @@ func (c *Cover) take() error {
 		return err
 	}
 	var never []string
+	c.taken, c.held = nil, true
 	for _, p := range c.Placeholders {
 		err := f.hold(c, p)
 		switch {
 		case err == nil:
-			c.taken = append(c.taken, p.Path)
+			c.taken = append(c.taken, taken{p.Path, f.held[p.Path].nth})
 		case err == unix.EROFS || err == unix.EPERM || err == unix.EACCES && os.Geteuid() != 0: // the box cannot make it either
 			never = append(never, p.Path)
 		case err == unix.EEXIST || err == unix.ENOENT || err == unix.ENOTDIR || err == unix.ELOOP:
@@ -109,7 +111,8 @@ func (f *Finder) hold(c *Cover, p Placeholder) error {
 			h = &hold{}
 			f.held[p.Path] = h
 		}
-		h.is = made.id
+		f.made++
+		h.is, h.nth = made.id, f.made
 		h.runs++
 		return nil
 	})
@@ -153,7 +156,12 @@ func (c *Cover) release() (filled []string, err error) {
 	f := c.finder
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, p := range c.taken {
+	if !c.held {
+		return nil, nil
+	}
+	c.held = false
+	for _, t := range c.taken {
+		p := t.path
 		h := f.held[p]
 		if h.runs--; h.runs > 0 {
 			continue
@@ -173,7 +181,6 @@ func (c *Cover) release() (filled []string, err error) {
 			err = errors.Join(err, fmt.Errorf("remove the placeholder %s: %w", p, gone))
 		}
 	}
-	c.taken = nil
 	return filled, err
 }
 

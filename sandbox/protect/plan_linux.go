@@ -39,18 +39,21 @@ type wanted struct {
 	links   bool        // where symlinks lead can change without notice
 }
 
-// A plan is what that comes to for one answer to what is open. Covers share it, so it is
-// never changed.
+// A plan is what that comes to for one answer to what is open. Covers share it, and tell by
+// it what mounts were made for, so it is never changed.
 type plan struct {
-	open         string // a letter for each candidate
+	lasts        bool // it holds until the index changes
 	mounts       []Mount
 	placeholders []Placeholder
 }
 
-// planFor derives the mounts, or gives those of last time when nothing has changed.
+// maxPlans bounds what is remembered for different answers to what is open.
+const maxPlans = 16
+
+// planFor derives the mounts, or gives those of an earlier time when nothing has changed.
 func (x *index) planFor(open func(string) bool) *plan {
 	if x.wanted == nil || x.wanted.version != x.version {
-		x.wanted, x.plan = x.candidates(), nil
+		x.wanted, x.plans = x.candidates(), nil
 	}
 	letters := make([]byte, len(x.wanted.all))
 	for i, k := range x.wanted.all {
@@ -59,8 +62,8 @@ func (x *index) planFor(open func(string) bool) *plan {
 			letters[i] = 'y'
 		}
 	}
-	if x.plan != nil && x.plan.open == string(letters) && !x.wanted.links {
-		return x.plan
+	if p := x.plans[string(letters)]; p != nil {
+		return p
 	}
 	b := builder{x: x, at: map[string]Mount{}, missing: map[string]bool{}}
 	for i, k := range x.wanted.all {
@@ -68,8 +71,16 @@ func (x *index) planFor(open func(string) bool) *plan {
 			b.add(k)
 		}
 	}
-	x.plan = b.finish(string(letters))
-	return x.plan
+	p := b.finish()
+	// Where symlinks lead can change without notice.
+	p.lasts = !x.wanted.links && x.blind == ""
+	if p.lasts {
+		if x.plans == nil || len(x.plans) >= maxPlans {
+			x.plans = map[string]*plan{}
+		}
+		x.plans[string(letters)] = p
+	}
+	return p
 }
 
 func (x *index) candidates() *wanted {
@@ -137,8 +148,8 @@ func (b *builder) put(rel string, m Mount) {
 
 // finish orders the mounts. What lies in something read-only needs no more, and a pin there
 // would open it again; only secrets are masked. In what is masked there is nothing.
-func (b *builder) finish(open string) *plan {
-	p := &plan{open: open}
+func (b *builder) finish() *plan {
+	p := &plan{}
 	rels := make([]string, 0, len(b.at))
 	for rel := range b.at {
 		rels = append(rels, rel)

@@ -15,15 +15,15 @@ const (
 )
 
 // envAllow is what a box gets of the daemon's environment.
-var envAllow = []string{"HOME", "PATH", "USER", "LANG", "LC_*", "TERM", "TZ", "TMPDIR", "TEMP", "TMP"}
+var envAllow = patterns([]string{"HOME", "PATH", "USER", "LANG", "LC_*", "TERM", "TZ", "TMPDIR", "TEMP", "TMP"})
 
 // envDeny beats every allowance: names that carry secrets, and names that make
 // some interpreter or loader run code of the caller's choice.
-var envDeny = []string{
+var envDeny = patterns([]string{
 	"*KEY*", "*SECRET*", "*TOKEN*", "*PASSWORD*", "*CREDENTIAL*", "*PRIVATE*",
 	"LD_*", "DYLD_*", "PYTHONPATH", "PYTHONSTARTUP", "NODE_PATH", "NODE_OPTIONS", "RUBYLIB", "RUBYOPT",
 	"PERL5LIB", "PERL5OPT", "BASH_ENV", "ENV", "GIT_*", "JAVA_TOOL_OPTIONS",
-}
+})
 
 // SystemPath is where programs of the system are. Nothing else is in a box's
 // PATH unless the operator named its prefix.
@@ -34,9 +34,9 @@ var SystemPath = []string{"/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin
 // denylist; a name that is not an identifier is dropped, since a shell may take
 // it for an exported function.
 func filterEnv(daemon, named []string, extra map[string]string, o Options) []string {
-	allow := o.EnvAllow
-	if allow == nil {
-		allow = envAllow
+	allow := envAllow
+	if o.EnvAllow != nil {
+		allow = patterns(o.EnvAllow)
 	}
 	env := map[string]string{}
 	for _, kv := range daemon {
@@ -96,24 +96,42 @@ func Within(p, dir string) bool {
 	return p == dir || dir == "/" || strings.HasPrefix(p, dir+"/")
 }
 
-func matchAny(patterns []string, name string) bool {
-	return slices.ContainsFunc(patterns, func(p string) bool { return matches(p, name) })
+// A pattern is one of path.Match, taken apart: this runs for every call, on every variable.
+type pattern struct {
+	text          string // between the stars, or the whole
+	before, after bool   // there is a star
+	odd           bool   // it is of another kind
 }
 
-// matches is path.Match, sooner for the patterns that there mostly are: this runs for
-// every call, on every variable.
-func matches(p, name string) bool {
-	switch inner := strings.Trim(p, "*"); {
-	case !strings.ContainsAny(p, `*?[\`):
-		return p == name
-	case strings.ContainsAny(inner, `*?[\`):
-	case p == "*"+inner+"*":
-		return strings.Contains(name, inner)
-	case p == inner+"*":
-		return strings.HasPrefix(name, inner)
+func patterns(all []string) []pattern {
+	out := make([]pattern, len(all))
+	for i, p := range all {
+		inner := strings.TrimSuffix(strings.TrimPrefix(p, "*"), "*")
+		out[i] = pattern{inner, strings.HasPrefix(p, "*"), strings.HasSuffix(p, "*"), false}
+		if strings.ContainsAny(inner, `*?[\`) || inner == "" {
+			out[i] = pattern{text: p, odd: true}
+		}
 	}
-	ok, err := path.Match(p, name)
-	return ok && err == nil
+	return out
+}
+
+func (p pattern) matches(name string) bool {
+	switch {
+	case p.odd:
+		ok, err := path.Match(p.text, name)
+		return ok && err == nil
+	case p.before && p.after:
+		return strings.Contains(name, p.text)
+	case p.before:
+		return strings.HasSuffix(name, p.text)
+	case p.after:
+		return strings.HasPrefix(name, p.text)
+	}
+	return name == p.text
+}
+
+func matchAny(patterns []pattern, name string) bool {
+	return slices.ContainsFunc(patterns, func(p pattern) bool { return p.matches(name) })
 }
 
 func identifier(name string) bool {

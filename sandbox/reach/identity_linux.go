@@ -44,6 +44,8 @@ func limitsOf(l writ.Limits) Limits {
 		Pids:    uint64(orDefault(l.Pids, defaultPids)),
 		Files:   uint64(orDefault(l.Files, defaultFiles)),
 		Size:    uint64(orDefault(l.Size, defaultSize)),
+		Disk:    orDefault(l.Disk, defaultDisk),
+		CPU:     l.CPU,
 		Data:    defaultMemory,
 		Address: ReserveMemory,
 	}

@@ -24,6 +24,7 @@ const (
 	defaultPids   = 256
 	defaultFiles  = 1024
 	defaultSize   = 1 << 30
+	defaultDisk   = 16 << 30
 	defaultTmp    = 64 << 20
 	defaultMemory = 4 << 30 // of data, since WebAssembly and Java reserve far more than they use
 	ReserveMemory = 64 << 30

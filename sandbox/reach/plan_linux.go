@@ -24,6 +24,7 @@ type Plan struct {
 	UID, GID int
 
 	Own         []string // of Write, directories of the driver's own, in which nothing is protected
+	Named       []string // within Write, what is not protected
 	Read, Write []string // roots, without the parts that no box gets; none within another
 	List        bool     // the whole tree may be listed
 	System      []string // besides Read: what every box can read
@@ -40,13 +41,17 @@ type Plan struct {
 // Unprotected reports whether a root that can be written has no protected names.
 func (p *Plan) Unprotected(root string) bool { return slices.Contains(p.Own, root) }
 
-// Limits are those of each process of a box, and their number.
+// Limits are those of each process of a box, and their number; and what all of them may
+// use together, which is watched.
 type Limits struct {
 	Address uint64 `json:"as"`
 	Data    uint64 `json:"data"`
 	Pids    uint64 `json:"nproc"`
 	Files   uint64 `json:"nofile"`
 	Size    uint64 `json:"fsize"`
+
+	Disk int64         `json:"disk"` // bytes written
+	CPU  time.Duration `json:"cpu"`  // zero: as much as there is in its time
 }
 
 // A Limit is one of the kernel's, hard and soft.

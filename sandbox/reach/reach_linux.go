@@ -27,15 +27,15 @@ func (p *Plan) roots(c writ.Confinement, prefixes []string) {
 	for _, root := range roots {
 		p.Read = append(p.Read, without(root, hidden)...)
 	}
-	fixed := slices.Concat(never, RealAll(SystemDirs))
 	for _, root := range c.Write {
 		if root == "/" {
-			p.Write = append(p.Write, without(root, fixed)...)
+			p.Write = append(p.Write, without(root, slices.Concat(never, RealAll(SystemDirs)))...)
 		} else {
 			p.Write = append(p.Write, root)
 		}
 	}
 	p.Write = outermost(p.Write)
+	p.Named = slices.DeleteFunc(slices.Clone(c.Named), func(path string) bool { return !covered(path, p.Write) })
 	p.Read = slices.DeleteFunc(outermost(p.Read), func(r string) bool { return covered(r, p.Write) })
 	if !p.Listed {
 		p.System = SystemDirs

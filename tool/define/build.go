@@ -31,8 +31,9 @@ func (b *builder) build(wantName string) (tool.Definition, *plan) {
 		Name: b.source.Name, Title: cmp.Or(b.Title, b.source.Name), Description: strings.TrimSpace(string(b.Description)),
 		Class: b.class(), Dangerous: yes(b.Dangerous), Tier: string(cmp.Or(b.Tier, "medium")), Policy: b.policy(), Constraints: b.constraints(),
 		Schema: b.params.text, Output: b.output(), Untrusted: b.Untrusted, Runs: tool.InBox,
-		Hints:  tool.Hints(b.Hints),
-		Limits: writ.Limits{Wall: time.Duration(b.Limits.Timeout), Memory: int64(b.Limits.Memory), Output: int64(b.Limits.Output)},
+		Hints: tool.Hints(b.Hints),
+		Limits: writ.Limits{Wall: time.Duration(b.Limits.Timeout), Memory: int64(b.Limits.Memory), Output: int64(b.Limits.Output),
+			CPU: time.Duration(b.Limits.CPU), Disk: int64(b.Limits.Disk)},
 	}
 	if b.Category != nil {
 		d.Category = *b.Category

@@ -91,6 +91,8 @@ type limits struct {
 	Timeout timeout `yaml:"timeout"`
 	Memory  memory  `yaml:"memory"`
 	Output  output  `yaml:"output"`
+	CPU     timeout `yaml:"cpu_time"`
+	Disk    disk    `yaml:"disk"`
 }
 
 // pick takes one of the known words.
@@ -162,6 +164,18 @@ func (m *memory) UnmarshalText(b []byte) error {
 	*m = memory(n)
 	if !ok || n < 16<<20 || n > 4<<30 {
 		return fmt.Errorf("%q is not a size of 16MiB to 4GiB; write 512MiB", b)
+	}
+	return nil
+}
+
+// disk is how much may be written in all.
+type disk int64
+
+func (d *disk) UnmarshalText(b []byte) error {
+	n, ok := number(string(b), sizes)
+	*d = disk(n)
+	if !ok || n < 1<<20 || n > 16<<30 {
+		return fmt.Errorf("%q is not a size of 1MiB to 16GiB; write 512MiB", b)
 	}
 	return nil
 }

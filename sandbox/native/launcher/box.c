@@ -27,7 +27,7 @@ struct head {
 
 enum { HERE = 1, CHILD = 2 };
 
-enum { CALL = 1, STORE = 2, INIT = 3, SERVE = 4, BESIDE = 5 };
+enum { CALL = 1, STORE = 2, INIT = 3, SERVE = 4 };
 
 // An op. kinds holds four bits for each argument of a CALL.
 struct op {
@@ -213,18 +213,6 @@ static int run(struct job *j, long *err)
 		case INIT:
 			init();
 			break;
-		case BESIDE: // another process takes requests, and keeps what this one gives up
-			r = sys(SYS_clone, SIGCHLD, 0, 0, 0, 0, 0);
-			if (r == 0) {
-				control = (int)value(j, o, 0);
-				sys(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0, 0);
-				sys(SYS_prctl, PR_SET_DUMPABLE, 0, 0, 0, 0, 0);
-				if (control > 0)
-					sys(SYS_close_range, 0, control - 1, 0, 0, 0, 0);
-				sys(SYS_close_range, control + 1, ~0U, 0, 0, 0, 0);
-				serve();
-			}
-			break;
 		case SERVE:
 			control = (int)value(j, o, 0);
 			for (u32 n = 0; n < j->nfds; n++)
@@ -314,6 +302,33 @@ static int write_map(long pid, const char *name, char *text)
 	return n < 0 ? (int)n : 0;
 }
 
+// base is this process's own mounts, to which it comes back after a command that had a
+// copy of them for itself.
+static long base = -1;
+
+static int apart(u64 clone)
+{
+	return (clone & CLONE_NEWNS) && !(clone & CLONE_NEWUSER);
+}
+
+static void come_back(void)
+{
+	if (sys(SYS_setns, base, CLONE_NEWNS, 0, 0, 0, 0) < 0)
+		leave(1);
+}
+
+// here does a script in place, and says how it went.
+static void here(struct job *j)
+{
+	long err = 0;
+	int n = run(j, &err);
+	if (n < 0)
+		say('S', 0, 0, 0);
+	else
+		say('F', n, (int)-err, 0);
+	done_with(j);
+}
+
 // child begins a script in a child. Where it has a user namespace of its own, it waits
 // until this process, which may do so, has said who is who in it.
 static long child(struct job *j)
@@ -325,6 +340,12 @@ static long child(struct job *j)
 		if (j->head->map > j->ndata || sys(SYS_pipe2, (long)gate, O_CLOEXEC, 0, 0, 0, 0) < 0)
 			return -EINVAL;
 		maps = j->data + j->head->map - 1;
+	}
+	if (apart(j->head->clone)) { // in mounts that this process is in as well, and can add to
+		long err = base < 0 ? base : sys(SYS_unshare, CLONE_NEWNS, 0, 0, 0, 0, 0);
+		if (err < 0)
+			return err;
+		j->head->clone &= ~(u64)CLONE_NEWNS;
 	}
 	long pid = sys(SYS_clone, j->head->clone | SIGCHLD, 0, 0, 0, 0, 0);
 	if (pid == 0) {
@@ -356,7 +377,8 @@ static long child(struct job *j)
 }
 
 // attend waits for a command, and for what the daemon says meanwhile: t, that it should
-// end; k, that it must; or a signal's number. A daemon that is gone has said k.
+// end; k, that it must; m, that there is something to mount before it begins; or a
+// signal's number. A daemon that is gone has said k.
 static void attend(long pid, u64 clone)
 {
 	struct rusage r;
@@ -378,7 +400,11 @@ static void attend(long pid, u64 clone)
 			c = 'k';
 			p[0].fd = -1;
 		}
-		if (c == 'k')
+		if (c == 'm') {
+			struct job j;
+			receive(&j);
+			here(&j);
+		} else if (c == 'k')
 			sys(SYS_kill, pid, SIGKILL, 0, 0, 0, 0);
 		else if (c > 0 && c <= 31) // a signal that somebody at a terminal sent
 			all(c);
@@ -410,21 +436,16 @@ static void attend(long pid, u64 clone)
 static void serve(void)
 {
 	struct job j;
-	long err;
 
 	for (;;) {
 		receive(&j);
 		if (j.head->mode == HERE) {
-			err = 0;
-			int n = run(&j, &err);
-			if (n < 0)
-				say('S', 0, 0, 0);
-			else
-				say('F', n, (int)-err, 0);
-			done_with(&j);
+			here(&j);
 			continue;
 		}
 		u64 clone = j.head->clone;
+		if (apart(clone) && base < 0)
+			base = sys(SYS_openat, AT_FDCWD, (long)"/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC, 0, 0, 0);
 		long pid = child(&j);
 		done_with(&j);
 		if (pid < 0)
@@ -433,6 +454,8 @@ static void serve(void)
 			say('B', (int)pid, 0, 0); // a box, which answers for itself
 		else
 			attend(pid, clone);
+		if (apart(clone))
+			come_back();
 	}
 }
 

@@ -24,6 +24,8 @@ typedef unsigned short u16;
 #define SYS_close __NR_close
 #define SYS_close_range __NR_close_range
 #define SYS_kill __NR_kill
+#define SYS_unshare __NR_unshare
+#define SYS_setns __NR_setns
 #define SYS_getpid __NR_getpid
 #define SYS_munmap __NR_munmap
 #define SYS_mmap __NR_mmap
