@@ -126,6 +126,10 @@ func routes() []route {
 			reply: client.Sandbox{}, run: showSandbox},
 		{method: post, path: "/v1/sandboxes/{id}/kill", doors: operatorDoor, who: operator, id: "killSandbox", summary: "End a sandbox and what runs in it",
 			reply: client.Status{}, run: killSandbox},
+		{method: post, path: "/v1/unconfined", doors: operatorDoor, who: operator, id: "startUnconfined", summary: "Write down a command that is about to run with nothing around it",
+			body: client.UnconfinedRequest{}, reply: client.Unconfined{}, run: startUnconfined},
+		{method: post, path: "/v1/unconfined/{id}/end", doors: operatorDoor, who: operator, id: "endUnconfined", summary: "Write down how such a command ended",
+			body: client.UnconfinedEnd{}, reply: client.Status{}, refuses: []writ.Kind{writ.Conflict}, run: endUnconfined},
 
 		{method: get, path: "/v1/stops", doors: operatorDoor, who: operator, id: "listStops", summary: "List the stops in force",
 			query: paged(), reply: client.Page[client.Stop]{}, run: listStops},

@@ -23,7 +23,7 @@ func walk(w *world) map[string]func(d door) answer {
 	w.t.Helper()
 	child := map[door]client.Delegated{}
 	session, task, grant := map[door]string{}, map[door]string{}, map[door]string{}
-	unknown, sandbox := map[door]string{}, ""
+	unknown, sandbox, bare := map[door]string{}, "", ""
 	lost := func(d door) string { // a call of which nobody knows what came
 		if unknown[d] == "" {
 			unknown[d] = w.send("coder", fmt.Sprint("lost", d))
@@ -148,8 +148,14 @@ func walk(w *world) map[string]func(d door) answer {
 			sandbox = jsonOf[client.Page[client.Sandbox]](w.t, a).Data[0].ID
 			return a
 		},
-		"showSandbox":   func(door) answer { return root("GET", "/v1/sandboxes/"+sandbox, "") },
-		"killSandbox":   func(door) answer { return root("POST", "/v1/sandboxes/"+sandbox+"/kill", "") },
+		"showSandbox": func(door) answer { return root("GET", "/v1/sandboxes/"+sandbox, "") },
+		"killSandbox": func(door) answer { return root("POST", "/v1/sandboxes/"+sandbox+"/kill", "") },
+		"startUnconfined": func(door) answer {
+			a := root("POST", "/v1/unconfined", unconfined)
+			bare = jsonOf[client.Unconfined](w.t, a).ID
+			return a
+		},
+		"endUnconfined": func(door) answer { return root("POST", "/v1/unconfined/"+bare+"/end", `{"exit_code":0}`) },
 		"listStops":     op("GET", "/v1/stops", ""),
 		"stop":          op("POST", "/v1/stops", `{"agent":"other","reason":"test"}`),
 		"lift":          op("POST", "/v1/stops/other/lift", `{"by":`+by+`}`),
@@ -170,7 +176,7 @@ var order = []string{
 	"health", "openapi", "call", "batch", "openSession", "listSessions", "showSession", "startTask", "listTasks", "showTask", "rateTask", "endTask", "endSession",
 	"listTools", "showTool", "diffTool", "acceptTool", "waiveTool", "listWaivers", "endWaiver", "listAgents", "showAgent", "delegate", "showTree", "endDelegation", "newToken", "revokeToken",
 	"listApprovals", "showApproval", "showArgument", "previewEdit", "decide", "listGrants", "revokeGrant",
-	"listInvocations", "showInvocation", "invocationEvents", "resolveInvocation", "cancelInvocation", "allInvocationEvents", "listLedger", "ledgerOfCall", "verifyLedger", "exportLedger", "events", "listSandboxes", "showSandbox", "killSandbox", "stop", "listStops", "lift",
+	"listInvocations", "showInvocation", "invocationEvents", "resolveInvocation", "cancelInvocation", "allInvocationEvents", "listLedger", "ledgerOfCall", "verifyLedger", "exportLedger", "events", "listSandboxes", "showSandbox", "killSandbox", "startUnconfined", "endUnconfined", "stop", "listStops", "lift",
 	"listPeople", "addPerson", "setRole", "setPassphrase", "explain", "showConfig", "reloadConfig", "doctor", "shutdown",
 }
 
@@ -315,7 +321,7 @@ func TestRequiredIsDocumented(t *testing.T) {
 					if r == missing {
 						break
 					}
-					body[r] = map[string]any{"rating": 1, "by": alice, "calls": []any{map[string]any{"tool": "stat"}}, "approve": true, "lasts_seconds": 5}[r]
+					body[r] = map[string]any{"rating": 1, "by": alice, "calls": []any{map[string]any{"tool": "stat"}}, "approve": true, "lasts_seconds": 5, "uid": 1, "args": 1, "args_bytes": 1}[r]
 					if body[r] == nil {
 						body[r] = "x"
 					}

@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,17 +14,31 @@ import (
 
 // cache is what one package manager keeps, and the variables that tell it where.
 type cache struct {
-	own  string            // the variable that says where it is
-	at   []string          // where it is otherwise, below the home
-	env  map[string]string // besides own, where the cache is there
-	made map[string]string // variables for directories of the build cache
+	own   string            // the variable that says where it is
+	at    string            // where it is otherwise, below the home
+	parts []string          // of it, what is shown: beside it can be tokens; none: all of it
+	env   map[string]string // besides own, where the cache is there
 }
 
 var caches = []cache{
-	{own: "GOMODCACHE", at: []string{"go/pkg/mod"}, env: map[string]string{"GOPROXY": "off", "GOFLAGS": "-modcacherw", "GOTOOLCHAIN": "local"}, made: map[string]string{"GOCACHE": "go"}},
-	{own: "npm_config_cache", at: []string{".npm"}, env: map[string]string{"npm_config_offline": "true", "npm_config_update_notifier": "false", "npm_config_logs_max": "0"}},
-	{own: "PIP_CACHE_DIR", at: []string{".cache/pip"}},
-	{own: "CARGO_HOME", at: []string{".cargo"}, env: map[string]string{"CARGO_NET_OFFLINE": "true"}},
+	{own: "GOMODCACHE", at: "go/pkg/mod", env: map[string]string{"GOFLAGS": "-modcacherw"}},
+	{own: "npm_config_cache", at: ".npm", parts: []string{"_cacache"}},
+	{own: "CARGO_HOME", at: ".cargo", parts: []string{"registry", "git"}},
+}
+
+// built are variables for directories of the build cache. Pip's is one: it uses none that
+// it cannot write.
+var built = map[string]string{"GOCACHE": "go", "PIP_CACHE_DIR": "pip"}
+
+// addOffline tells package managers that there is no network, so that they take what is
+// cached or say at once what is missing, instead of trying again for a minute.
+func addOffline(env map[string]string) {
+	maps.Copy(env, map[string]string{
+		"GOPROXY": "off", "GOTOOLCHAIN": "local",
+		"npm_config_offline": "true", "npm_config_update_notifier": "false", "npm_config_logs_max": "0",
+		"PIP_RETRIES": "0", "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+		"CARGO_NET_OFFLINE": "true",
+	})
 }
 
 // addCaches lets a command read the package caches that there are, and gives it a build
@@ -33,31 +48,47 @@ func addCaches(c *writ.Confinement, env map[string]string, dir string) (own []st
 	if err != nil {
 		return nil, nil // then there are none
 	}
-	build := ""
 	for _, k := range caches {
 		at := os.Getenv(k.own)
 		if at == "" {
-			at = filepath.Join(home, filepath.FromSlash(k.at[0]))
+			at = filepath.Join(home, filepath.FromSlash(k.at))
 		}
-		real, err := filepath.EvalSymlinks(at)
-		if info, err2 := os.Stat(real); err == nil && err2 == nil && info.IsDir() && real != home {
-			c.Read = append(c.Read, real)
-			env[k.own] = real
-			for name, value := range k.env {
-				env[name] = value
-			}
+		real, shown := k.shown(at)
+		if len(shown) == 0 || real == home {
+			continue
 		}
-		for name, sub := range k.made {
-			if build == "" {
-				if build, err = buildCache(dir); err != nil {
-					return nil, err
-				}
-				c.Write, own = append(c.Write, build), append(own, build)
-			}
-			env[name] = filepath.Join(build, sub)
+		c.Read = append(c.Read, shown...)
+		env[k.own] = real
+		maps.Copy(env, k.env)
+	}
+	build, err := buildCache(dir)
+	if err != nil {
+		return nil, err
+	}
+	c.Write = append(c.Write, build)
+	for name, sub := range built {
+		env[name] = filepath.Join(build, sub)
+	}
+	return []string{build}, nil
+}
+
+// shown is where a cache really is, and what of it there is to be read.
+func (k cache) shown(at string) (real string, dirs []string) {
+	real, err := filepath.EvalSymlinks(at)
+	if err != nil {
+		return "", nil
+	}
+	parts := k.parts
+	if parts == nil {
+		parts = []string{"."}
+	}
+	for _, part := range parts {
+		dir := filepath.Join(real, part)
+		if info, err := os.Lstat(dir); err == nil && info.IsDir() {
+			dirs = append(dirs, dir)
 		}
 	}
-	return own, nil
+	return real, dirs
 }
 
 // buildCache is a directory's own, made where it is not there. It belongs to whom the

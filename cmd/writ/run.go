@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,10 @@ const (
 	exitNotStarted = 125
 )
 
+// runLimits hold for a command that a person runs, where no policy says less: what a
+// build on a large machine needs, and far more than a tool's call gets.
+var runLimits = writ.Limits{Pids: 4096, Files: 1 << 14, Size: 1 << 40}
+
 // confined is what a person lets a command reach.
 type confined struct {
 	read, write, env, programs []string
@@ -36,10 +41,12 @@ current directory, change the current directory, and nothing else: no network, n
 other process, a home and a /tmp of its own that are gone afterwards.
 
 Its home has your name and address for git and nothing else of yours. Package caches
-that you have (Go modules, npm, pip, cargo) can be read; what it builds is cached
-for this directory alone (writ/build in your cache directory). With a terminal, the
-command has one of its own: full-screen programs and job control work, Ctrl-C reaches
-the command.
+that you have (Go modules, npm, cargo) can be read; what it builds is cached for this
+directory alone (writ/build in your cache directory). Package managers are told that
+there is no network. Its PATH has the system's directories, and those of yours that it
+can reach. With a terminal, the command has one of its own: full-screen programs and
+job control work, Ctrl-C reaches the command; without one for its output it has no
+input from the keyboard.
 
 --policy reads the same from a file: read, write, env, programs, timeout, memory_mib,
 pids. Flags add to it, and its paths are from where it lies.
@@ -66,6 +73,7 @@ func (a *app) runCommand() *cobra.Command {
 	}
 	cmd.Flags().SetInterspersed(false)
 	c.flags(cmd)
+	a.offerUnconfined(cmd, &c)
 	return cmd
 }
 
@@ -148,7 +156,8 @@ func (c *confined) confinement() (out writ.Confinement, dir string, err error) {
 	if dir == "/" || slices.Contains(write, "/") {
 		return out, "", errors.New("the root directory cannot be changed by a command; run it in a directory of its own")
 	}
-	out = writ.Confinement{Read: read, Write: append([]string{dir}, write...), Exec: writ.Exec{Mode: writ.ExecAny}, Isolation: writ.Containerized, Limits: c.limits}
+	out = writ.Confinement{Read: read, Write: append([]string{dir}, write...), Exec: writ.Exec{Mode: writ.ExecAny}, Isolation: writ.Containerized, Limits: runLimits}
+	out.Limits.Memory, out.Limits.Pids = c.limits.Memory, cmp.Or(c.limits.Pids, runLimits.Pids)
 	if len(c.programs) > 0 {
 		out.Exec = writ.Exec{Mode: writ.ExecListed}
 		for _, p := range c.programs {

@@ -2,14 +2,17 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/term"
 
@@ -29,22 +32,23 @@ func (a *app) runConfined(ctx context.Context, c *confined, argv []string) error
 	if err := c.readPolicy(); err != nil {
 		return notStarted(err)
 	}
-	// It is not closed: its launcher goes when this program does, and nobody waits for it.
-	d := native.New(native.Options{Options: reach.Options{PathPrefixes: systemPrefixes(os.Getenv("PATH"))}})
-	go d.Warm(len(c.programs) > 0) // while the rest is looked at
 	confine, dir, err := c.confinement()
 	if err != nil {
 		return notStarted(err)
 	}
+	// It is not closed: its launcher goes when this program does, and nobody waits for it.
+	d := native.New(native.Options{Options: reach.Options{PathPrefixes: pathPrefixes(os.Getenv("PATH"), slices.Concat(confine.Read, confine.Write))}})
+	go d.Warm(len(c.programs) > 0) // while the rest is looked at
 	named, given, err := c.variables()
 	if err != nil {
 		return err
 	}
-	spec := sandbox.Spec{Argv: argv, Dir: dir, Env: map[string]string{}, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
+	spec := sandbox.Spec{Argv: argv, Dir: dir, Env: map[string]string{}, Stdin: os.Stdin, Stdout: whileRead{os.Stdout}, Stderr: whileRead{os.Stderr}}
 	fg := native.Foreground{Tmp: runTmp, Wall: c.timeout.Duration, Home: map[string]string{}}
 	if text := gitIdentity(); text != "" {
 		fg.Home[".gitconfig"] = text
 	}
+	addOffline(spec.Env)
 	if !c.noCaches {
 		if fg.Own, err = addCaches(&confine, spec.Env, dir); err != nil {
 			return notStarted(err)
@@ -92,7 +96,7 @@ func protectFor() (*protect.Finder, error) {
 
 // notStarted says that the command never ran, and why.
 func notStarted(err error) error {
-	fmt.Fprintln(os.Stderr, "writ run: "+visible(message(err)))
+	fmt.Fprintln(os.Stderr, "writ run: "+visible(message(orUnconfined(err))))
 	return exitCode(exitNotStarted)
 }
 
@@ -117,7 +121,7 @@ func inForeground(d *native.Driver, w writ.Writ, spec sandbox.Spec, fg native.Fo
 	// Not the program's own context: a Ctrl-C is the command's to answer.
 	ctx := context.Background()
 	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH, syscall.SIGPIPE)
 	defer signal.Stop(signals)
 	in, out := int(os.Stdin.Fd()), int(os.Stdout.Fd())
 	var screen *os.File
@@ -130,6 +134,9 @@ func inForeground(d *native.Driver, w writ.Writ, spec sandbox.Spec, fg native.Fo
 		defer theirs.Close()
 		screen, fg.Terminal = ours, theirs
 		resize(screen, out)
+	} else {
+		// Where only the output goes elsewhere, the keyboard is for whoever has the screen.
+		fg.NoInput = term.IsTerminal(in) || isNull(os.Stdin)
 	}
 	p, err := d.Foreground(ctx, w, spec, fg)
 	if err != nil {
@@ -156,11 +163,34 @@ func inForeground(d *native.Driver, w writ.Writ, spec sandbox.Spec, fg native.Fo
 				continue
 			}
 			p.Signal(s.(syscall.Signal))
+			if s == syscall.SIGPIPE { // its own output is read on here, so nothing else would tell it
+				time.AfterFunc(time.Second, func() { p.Signal(syscall.SIGKILL) })
+			}
 		}
 	}()
 	exit, err = p.Wait(ctx)
 	<-shown
 	return exit, int(p.EndedBy()), err
+}
+
+// isNull reports whether a file is the null device.
+func isNull(f *os.File) bool {
+	info, err := f.Stat()
+	null, err2 := os.Stat(os.DevNull)
+	return err == nil && err2 == nil && os.SameFile(info, null)
+}
+
+// whileRead is an output of ours that somebody reads, for as long as they do: 'writ run'
+// is at the head of a pipeline. That they stop is no failure; SIGPIPE tells of it, and
+// must not end this program, which has to put the workspace in order.
+type whileRead struct{ io.Writer }
+
+func (w whileRead) Write(p []byte) (int, error) {
+	n, err := w.Writer.Write(p)
+	if errors.Is(err, syscall.EPIPE) {
+		return len(p), nil
+	}
+	return n, err
 }
 
 func resize(screen *os.File, out int) {
@@ -169,13 +199,17 @@ func resize(screen *os.File, out int) {
 	}
 }
 
-// systemPrefixes are the directories of a PATH that belong to the system: what a
-// command finds there, nobody but the system's owner put there.
-func systemPrefixes(list string) []string {
+// pathPrefixes are the directories of a PATH that belong to the system, where nobody but
+// its owner put anything, and those in what the person lets the command reach, such as an
+// environment of Python's in the directory at hand: what they hold runs in the box alone.
+func pathPrefixes(list string, reached []string) []string {
 	var out []string
 	for _, dir := range filepath.SplitList(list) {
-		if real, err := filepath.EvalSymlinks(dir); err == nil && (strings.HasPrefix(real, "/usr/") || strings.HasPrefix(real, "/opt/")) {
-			out = append(out, filepath.Clean(dir))
+		dir = filepath.Clean(dir)
+		real, err := filepath.EvalSymlinks(dir)
+		system := strings.HasPrefix(real, "/usr/") || strings.HasPrefix(real, "/opt/")
+		if err == nil && (system || reach.InAny(real, reached) && reach.InAny(dir, reached)) {
+			out = append(out, dir)
 		}
 	}
 	return out

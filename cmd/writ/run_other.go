@@ -10,5 +10,5 @@ import (
 
 // runConfined needs a sandbox of this system, and there is none yet.
 func (a *app) runConfined(context.Context, *confined, []string) error {
-	return writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: 'writ run' needs Linux", nil)
+	return orUnconfined(writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: 'writ run' needs Linux", nil))
 }

@@ -18,8 +18,8 @@ type runPolicy struct {
 	Env      []string        `yaml:"env"`
 	Programs []string        `yaml:"programs"`
 	Timeout  config.Duration `yaml:"timeout"`
-	Memory   int64           `yaml:"memory_mib"`
-	Pids     int64           `yaml:"pids"`
+	Memory   int             `yaml:"memory_mib"`
+	Pids     int             `yaml:"pids"`
 }
 
 // readPolicy adds what the file says to the flags. Its paths are from where it lies.
@@ -58,6 +58,6 @@ func (c *confined) readPolicy() error {
 	if c.timeout.Duration == 0 {
 		c.timeout.Duration = min(c.timeout.most, time.Duration(p.Timeout))
 	}
-	c.limits.Memory, c.limits.Pids = p.Memory<<20, p.Pids
+	c.limits.Memory, c.limits.Pids = int64(p.Memory)<<20, int64(p.Pids)
 	return nil
 }

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/sandbox/reach"
 )
 
@@ -57,9 +56,8 @@ func TestExplain(t *testing.T) {
 		"bwrap: Can't mount proc on /newroot/proc: Operation not permitted": "bubblewrap cannot mount /proc; in a container do not mask /proc",
 		"": "the box could not be set up by bubblewrap",
 	} {
-		kind, msg := writ.Public(explain(said))
-		if kind != writ.SandboxUnavailable || !strings.HasPrefix(msg, "sandbox_unavailable: "+want) {
-			t.Errorf("%q: %s: %s", said, kind, msg)
+		if msg := explain(said); !strings.HasPrefix(msg, want) {
+			t.Errorf("%q: %s", said, msg)
 		}
 	}
 }

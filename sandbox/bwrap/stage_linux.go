@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/writ-run/writ/sandbox/reach"
+	"github.com/writ-run/writ/sandbox/restrict"
 	"golang.org/x/sys/unix"
 )
 
@@ -46,7 +47,7 @@ func (v *view) stage(files []*os.File) error {
 
 // cloneTree copies the mounts at and below path, which is still what was opened there.
 func cloneTree(path string, was *os.File) (int, error) {
-	fd, err := openNoSymlinks(path)
+	fd, err := restrict.OpenNoSymlinks(path)
 	if err != nil {
 		return -1, err
 	}
@@ -82,15 +83,9 @@ func attach(tree int, at string) (*os.File, error) {
 	if err := unix.MoveMount(tree, "", unix.AT_FDCWD, at, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
 		return nil, err
 	}
-	fd, err := openNoSymlinks(at)
+	fd, err := restrict.OpenNoSymlinks(at)
 	if err != nil {
 		return nil, err
 	}
 	return os.NewFile(uintptr(fd), at), nil
-}
-
-// openNoSymlinks names a file by descriptor. Paths of a confinement have their symlinks
-// resolved; one on the way now was put there since, to lead elsewhere.
-func openNoSymlinks(path string) (int, error) {
-	return unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
 }

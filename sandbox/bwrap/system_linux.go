@@ -8,12 +8,13 @@ import (
 	"strings"
 
 	"github.com/writ-run/writ/sandbox/reach"
+	"github.com/writ-run/writ/sandbox/restrict"
+	"github.com/writ-run/writ/sandbox/supervise"
 	"github.com/writ-run/writ/sandbox/wrapped"
-	"golang.org/x/sys/unix"
 )
 
-// options are the arguments of bubblewrap, in a file of their own: the command line of a
-// process is there for all to read. It returns the descriptor as the box has it.
+// options are the arguments of bubblewrap, in a file of their own. It returns the
+// descriptor as the box has it.
 func (v *view) options() (string, error) {
 	all := []string{
 		"--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup",
@@ -23,17 +24,11 @@ func (v *view) options() (string, error) {
 		"--cap-drop", "ALL", "--cap-add", "CAP_SYS_ADMIN", "--cap-add", "CAP_SETPCAP",
 	}
 	all = append(all, v.args...)
-	fd, err := unix.MemfdCreate("writ-box", unix.MFD_CLOEXEC)
+	f, err := wrapped.InMemory(strings.Join(all, "\x00") + "\x00")
 	if err != nil {
 		return "", err
 	}
-	f := os.NewFile(uintptr(fd), "options")
-	number := v.pass(f)
-	if _, err := f.WriteString(strings.Join(all, "\x00") + "\x00"); err != nil {
-		return "", err
-	}
-	_, err = f.Seek(0, 0)
-	return number, err
+	return v.pass(f), nil
 }
 
 // system puts in what every box has.
@@ -114,26 +109,25 @@ func (v *view) configuration() {
 func (v *view) job() wrapped.Job {
 	p := v.plan
 	any := !p.Listed
-	grants := []wrapped.Grant{
+	grants := []restrict.Grant{
 		{Path: "/", Read: true, Exec: any}, {Path: "/dev", Device: true}, {Path: "/proc", Read: true}, {Path: reach.PrivateTmp, Write: true, Exec: any},
 	}
 	for _, w := range p.Write {
-		grants = append(grants, wrapped.Grant{Path: inside(w), Write: true, Exec: any, Strict: true})
+		grants = append(grants, restrict.Grant{Path: inside(w), Write: true, Exec: any, Strict: true})
 	}
 	if reach.InAny("/var/tmp", v.shown) {
-		grants = append(grants, wrapped.Grant{Path: "/var/tmp", Write: true, Exec: any})
+		grants = append(grants, restrict.Grant{Path: "/var/tmp", Write: true, Exec: any})
 	}
 	if p.Listed {
 		for _, path := range slices.Concat([]string{p.Path}, reach.RealAll(p.Programs), reach.RealAll(reach.GlobAll(reach.Loaders))) {
-			grants = append(grants, wrapped.Grant{Path: inside(path), Read: true, Exec: true})
+			grants = append(grants, restrict.Grant{Path: inside(path), Read: true, Exec: true})
 		}
 	}
 	hidden := slices.Clone(v.hidden)
 	for i := range hidden {
 		hidden[i].Path = inside(hidden[i].Path)
 	}
-	return wrapped.Job{
-		Path: p.Path, Argv: p.Argv, Env: p.Env, Dir: inside(p.Dir), Listed: p.Listed, Alone: true, Limits: p.Limits,
-		Grants: grants, Bound: v.bounded, NoExec: v.noExec, Exec: v.exec, Hidden: hidden,
-	}
+	c := supervise.Of(p)
+	c.Dir, c.Alone = inside(p.Dir), true
+	return wrapped.Job{Command: c, Grants: grants, Bound: v.bounded, NoExec: v.noExec, Exec: v.exec, Hidden: hidden}
 }

@@ -1,7 +1,6 @@
 package bwrap
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/writ-run/writ/sandbox/reach"
+	"github.com/writ-run/writ/sandbox/restrict"
 	"github.com/writ-run/writ/sandbox/wrapped"
-	"golang.org/x/sys/unix"
 )
 
 // A view is what one box sees, as options of bubblewrap, which does them in their order.
@@ -113,7 +112,7 @@ func (v *view) showAll() error {
 // open opens a path of the confinement for the box, and gives the number that it has
 // there.
 func (v *view) open(path string) (string, error) {
-	fd, err := openNoSymlinks(path)
+	fd, err := restrict.OpenNoSymlinks(path)
 	if err != nil {
 		return "", err
 	}
@@ -164,38 +163,21 @@ func (v *view) visible(path string) bool {
 	return reach.InAny(path, v.shown) || reach.InAny(path, v.bound)
 }
 
-// hide covers what is out of reach whatever else was shown.
-func (v *view) hide() error {
-	for _, path := range v.plan.Hide {
-		if slices.Contains(reach.PrivateDirs, path) || !v.visible(path) {
-			continue
+// hide covers what is out of reach whatever else was shown. That it is still where it was
+// covered is looked at once all is mounted: bubblewrap makes a place for a cover where
+// there is none.
+func (v *view) hide() (err error) {
+	visible := slices.DeleteFunc(slices.Clone(v.plan.Hide), func(path string) bool { return !v.visible(path) })
+	v.hidden, err = wrapped.ToHide(v.plan, visible)
+	for _, f := range v.hidden {
+		if at := inside(f.Path); f.Mode.IsDir() {
+			v.add("--perms", "0755", "--size", "4096", "--tmpfs", at, "--remount-ro", at)
+		} else {
+			v.add("--ro-bind", "/dev/null", at) // as a device it cannot be opened there
 		}
-		is, info, err := wrapped.Seen(path)
-		switch {
-		case errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ENOTDIR):
-			if reach.InAny(path, v.plan.Write) {
-				return fmt.Errorf("hide %s: it does not exist and the box could create it; create it, or hide its directory", path)
-			}
-			continue
-		case errors.Is(err, os.ErrPermission):
-			continue // this user cannot get there, so neither can the box
-		case err != nil:
-			return fmt.Errorf("hide %s: %w", path, err)
-		case info.Mode()&os.ModeSymlink != 0:
-			return fmt.Errorf("hide %s: it is a symlink now; hide what it leads to", path)
-		case info.IsDir():
-			v.add("--perms", "0755", "--size", "4096", "--tmpfs", inside(path), "--remount-ro", inside(path))
-		default:
-			v.add("--ro-bind", "/dev/null", inside(path)) // as a device it cannot be opened there
-		}
-		v.hidden = append(v.hidden, is)
 	}
-	return nil
+	return err
 }
-
-// check says, when all is mounted, whether what was to be hidden is still where it was
-// covered: bubblewrap makes a place for a cover where there is none.
-func (v *view) check() error { return wrapped.Unmoved(v.hidden) }
 
 // inside is where the box has a host path: all its temporary directories are one.
 func inside(path string) string {

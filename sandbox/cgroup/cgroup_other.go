@@ -20,7 +20,6 @@ func (*Root) Close() error           { return nil }
 func (*Group) Add(int) error         { return errNone }
 func (*Group) Limit(Limits) error    { return errNone }
 func (*Group) Hit() (string, error)  { return "", errNone }
-func (*Group) Usage() (Usage, error) { return Usage{}, errNone }
 func (*Group) Kill() error           { return errNone }
 func (*Group) GiveBack()             {}
 func (*Group) Close() error          { return nil }

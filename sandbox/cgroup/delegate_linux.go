@@ -22,7 +22,7 @@ func (h hierarchy) base() (string, []string, error) {
 	}
 	available := wanted(list(h.own + "/cgroup.controllers"))
 	if len(available) == 0 {
-		return "", nil, fmt.Errorf("%s: none of memory, pids and cpu is available in it; %s", h.own, remedy)
+		return "", nil, fmt.Errorf("%s: neither memory nor pids is available in it; %s", h.own, remedy)
 	}
 	if isTop(h.own) { // the top of the machine's tree may hold processes and hand controllers on
 		return handedOn(h.own)
@@ -67,14 +67,14 @@ func marked(dir string) bool {
 }
 
 func wanted(controllers []string) []string {
-	return slices.DeleteFunc(controllers, func(c string) bool { return c != memory && c != pids && c != cpu })
+	return slices.DeleteFunc(controllers, func(c string) bool { return c != memory && c != pids })
 }
 
 // handedOn is what groups in a directory get already.
 func handedOn(dir string) (string, []string, error) {
 	has := wanted(list(dir + "/cgroup.subtree_control"))
 	if len(has) == 0 {
-		return "", nil, fmt.Errorf("%s/cgroup.subtree_control names none of memory, pids and cpu; write '+memory +pids +cpu' into it, or %s", dir, remedy)
+		return "", nil, fmt.Errorf("%s/cgroup.subtree_control names neither memory nor pids; write '+memory +pids' into it, or %s", dir, remedy)
 	}
 	return dir, has, nil
 }

@@ -1,5 +1,5 @@
-// Package cgroup limits what all processes of a box use together: memory, their number,
-// and time on the processors. The kernel's limits of one process (rlimits) do not add up
+// Package cgroup limits what all processes of a box use together: memory, and their
+// number. The kernel's limits of one process (rlimits) do not add up
 // over the processes of a box; a control group's do.
 //
 // Groups are made below the group that this process is in, of version 1 as it is found

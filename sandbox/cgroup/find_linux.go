@@ -9,12 +9,10 @@ import (
 	"strings"
 )
 
-// The controllers that limit, and the one of version 1 that only counts time.
+// The controllers that limit.
 const (
-	memory  = "memory"
-	pids    = "pids"
-	cpu     = "cpu"
-	cpuacct = "cpuacct"
+	memory = "memory"
+	pids   = "pids"
 )
 
 // A hierarchy is one tree of groups, and where this process is in it.
@@ -55,7 +53,7 @@ func parse(mounts, groups string) []hierarchy {
 		}
 		h := hierarchy{unified: kind[0] == "cgroup2", top: unescape(f[4])}
 		options := strings.Split(kind[2], ",")
-		for _, c := range []string{memory, pids, cpu, cpuacct} {
+		for _, c := range []string{memory, pids} {
 			if !h.unified && slices.Contains(options, c) {
 				h.has = append(h.has, c)
 			}

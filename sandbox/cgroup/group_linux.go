@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -18,10 +17,9 @@ type Group struct {
 	procs []control
 	given time.Time // back; guarded by the root
 
-	memory, swap, peak, killed, bytes control
-	pids, most, refused               control
-	cpu, used                         control
-	memoryUnified, cpuUnified         bool
+	memory, swap, killed, bytes control
+	pids, refused               control
+	memoryUnified               bool
 
 	mu     sync.Mutex
 	limits *Limits // as they are set; nil: nobody knows
@@ -31,7 +29,7 @@ type Group struct {
 }
 
 // counts are what the kernel only ever adds to.
-type counts struct{ killed, refused, used int64 }
+type counts struct{ killed, refused int64 }
 
 // New makes a group without processes. What its limits are, Limit says.
 func (r *Root) New() (*Group, error) {
@@ -55,9 +53,6 @@ func (g *Group) make(p place, dir string) error {
 	}
 	g.dirs = append(g.dirs, dir)
 	g.files(p, dir)
-	if !p.unified && slices.Contains(p.has, cpu) { // version 2 is told the period with the quota
-		return os.WriteFile(dir+"/cpu.cfs_period_us", []byte(strconv.Itoa(period)), 0)
-	}
 	return nil
 }
 
@@ -67,23 +62,14 @@ func (g *Group) files(p place, dir string) {
 	for _, c := range p.has {
 		switch {
 		case c == pids:
-			g.pids, g.most, g.refused = openControl(dir, "pids.max"), openControl(dir, "pids.peak"), openControl(dir, "pids.events")
+			g.pids, g.refused = openControl(dir, "pids.max"), openControl(dir, "pids.events")
 		case c == memory && p.unified:
 			g.memoryUnified = true
 			g.memory, g.swap = openControl(dir, "memory.max"), openControl(dir, "memory.swap.max")
-			g.peak, g.killed = openControl(dir, "memory.peak"), openControl(dir, "memory.events")
-			g.bytes = openControl(dir, "memory.current")
+			g.killed, g.bytes = openControl(dir, "memory.events"), openControl(dir, "memory.current")
 		case c == memory:
 			g.memory, g.swap = openControl(dir, "memory.limit_in_bytes"), openControl(dir, "memory.memsw.limit_in_bytes")
-			g.peak, g.killed = openControl(dir, "memory.max_usage_in_bytes"), openControl(dir, "memory.oom_control")
-			g.bytes = openControl(dir, "memory.usage_in_bytes")
-		case c == cpu && p.unified:
-			g.cpuUnified = true
-			g.cpu, g.used = openControl(dir, "cpu.max"), openControl(dir, "cpu.stat")
-		case c == cpu:
-			g.cpu = openControl(dir, "cpu.cfs_quota_us")
-		case c == cpuacct:
-			g.used = openControl(dir, "cpuacct.usage")
+			g.killed, g.bytes = openControl(dir, "memory.oom_control"), openControl(dir, "memory.usage_in_bytes")
 		}
 	}
 }
@@ -126,27 +112,7 @@ func (g *Group) Hit() (string, error) {
 func (g *Group) counts() (counts, error) {
 	killed, err1 := g.killed.number("oom_kill")
 	refused, err2 := g.refused.number("max")
-	used, err3 := g.timeUsed()
-	return counts{killed, refused, used}, errors.Join(err1, err2, err3)
-}
-
-// timeUsed is in nanoseconds.
-func (g *Group) timeUsed() (int64, error) {
-	if g.cpuUnified {
-		n, err := g.used.number("usage_usec")
-		return n * int64(time.Microsecond), err
-	}
-	return g.used.number("")
-}
-
-// Usage tells what the processes of the group used.
-func (g *Group) Usage() (Usage, error) {
-	now, err := g.counts()
-	peak, err2 := g.peak.number("")
-	most, err3 := g.most.number("")
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return Usage{Memory: peak, Pids: most, CPU: time.Duration(now.used - g.since.used)}, errors.Join(err, err2, err3)
+	return counts{killed, refused}, errors.Join(err1, err2)
 }
 
 // Kill ends every process of the group, and returns when none is left or after a few
@@ -169,7 +135,7 @@ func (g *Group) Close() error {
 	for i := range g.procs {
 		g.procs[i].close()
 	}
-	for _, f := range []*control{&g.memory, &g.swap, &g.peak, &g.killed, &g.bytes, &g.pids, &g.most, &g.refused, &g.cpu, &g.used} {
+	for _, f := range []*control{&g.memory, &g.swap, &g.killed, &g.bytes, &g.pids, &g.refused} {
 		f.close()
 	}
 	for _, dir := range g.dirs {

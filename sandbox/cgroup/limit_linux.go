@@ -6,21 +6,18 @@ import (
 	"strconv"
 )
 
-// period is how often the kernel gives out time on the processors, in microseconds.
-const period = 100_000
-
-// Limit sets the limits of the group, and starts counting anew for Hit and Usage. It may
+// Limit sets the limits of the group, and starts counting anew for Hit. It may
 // be called again for another run. A limit that cannot be enforced here is an error, and
 // so is one that the group is over already.
 func (g *Group) Limit(l Limits) error {
-	if l.Memory < 0 || l.Pids < 0 || l.CPU < 0 || l.CPU > 0 && l.CPU < 0.01 {
-		return fmt.Errorf("limits %+v: use positive numbers, for the processors at least 0.01, or zero for no limit", l)
+	if l.Memory < 0 || l.Pids < 0 {
+		return fmt.Errorf("limits %+v: use positive numbers, or zero for no limit", l)
 	}
 	for _, x := range []struct {
 		name string
 		file control
 		want bool
-	}{{memory, g.memory, l.Memory > 0}, {pids, g.pids, l.Pids > 0}, {cpu, g.cpu, l.CPU > 0}} {
+	}{{memory, g.memory, l.Memory > 0}, {pids, g.pids, l.Pids > 0}} {
 		if x.want && !x.file.there() {
 			return fmt.Errorf("the limit of %s cannot be enforced here; leave it out, or make its controller available", x.name)
 		}
@@ -31,12 +28,9 @@ func (g *Group) Limit(l Limits) error {
 	g.limits = nil
 	g.mu.Unlock()
 	if !same {
-		if err := errors.Join(g.limitMemory(l.Memory), g.limitPids(l.Pids), g.limitCPU(l.CPU)); err != nil {
+		if err := errors.Join(g.limitMemory(l.Memory), g.limitPids(l.Pids)); err != nil {
 			return fmt.Errorf("set limits: %w", err)
 		}
-	}
-	if g.peak.there() {
-		g.peak.put("0") // fails where the kernel cannot forget it, as Usage says
 	}
 	now, err := g.counts()
 	g.mu.Lock()
@@ -56,22 +50,6 @@ func (g *Group) limitPids(most int64) error {
 		return g.pids.put("max")
 	}
 	return g.pids.put(strconv.FormatInt(most, 10))
-}
-
-func (g *Group) limitCPU(share float64) error {
-	if !g.cpu.there() {
-		return nil
-	}
-	quota := strconv.FormatInt(int64(share*period), 10)
-	switch {
-	case g.cpuUnified && share == 0:
-		return g.cpu.put("max " + strconv.Itoa(period))
-	case g.cpuUnified:
-		return g.cpu.put(quota + " " + strconv.Itoa(period))
-	case share == 0:
-		return g.cpu.put("-1")
-	}
-	return g.cpu.put(quota)
 }
 
 func (g *Group) limitMemory(bytes int64) error {

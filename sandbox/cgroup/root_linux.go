@@ -89,10 +89,10 @@ func (h hierarchy) open(mine string) (place, error) {
 	return p, nil
 }
 
-// Enforces lists the limits that groups of this root can have, of memory, pids and cpu.
+// Enforces lists the limits that groups of this root can have, of memory and pids.
 func (r *Root) Enforces() []string {
 	var out []string
-	for _, c := range []string{memory, pids, cpu} {
+	for _, c := range []string{memory, pids} {
 		if slices.ContainsFunc(r.places, func(p place) bool { return slices.Contains(p.has, c) }) {
 			out = append(out, c)
 		}

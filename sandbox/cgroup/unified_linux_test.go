@@ -25,7 +25,6 @@ func TestParse(t *testing.T) {
 		want                 []hierarchy
 	}{
 		{"version 1", one, "3:pids:/\n2:memory:/a/b\n1:cpu,cpuacct:/user.slice\n0::/\n", []hierarchy{
-			{top: "/sys/fs/cgroup/cpu", own: "/sys/fs/cgroup/cpu/user.slice", has: []string{cpu, cpuacct}},
 			{top: "/sys/fs/cgroup/memory", own: "/sys/fs/cgroup/memory/a/b", has: []string{memory}},
 			{top: "/mnt/a b", own: "/mnt/a b", has: []string{pids}},
 		}},
@@ -70,13 +69,13 @@ func TestBaseUnified(t *testing.T) {
 	}{
 		{"the top of the machine", map[string]string{"cgroup.controllers": all, "cgroup.subtree_control": "memory pids"}, ".", "", ".", []string{memory, pids}, ""},
 		{"the top hands nothing on", map[string]string{"cgroup.controllers": all, "cgroup.subtree_control": ""}, ".", "", "", nil,
-			"TOP/cgroup.subtree_control names none of memory, pids and cpu; write '+memory +pids +cpu' into it, or " + remedy},
+			"TOP/cgroup.subtree_control names neither memory nor pids; write '+memory +pids' into it, or " + remedy},
 		{"a unit with its subgroup", map[string]string{"u/d/cgroup.controllers": all, "u/d/cgroup.type": "domain", "u/cgroup.subtree_control": ""}, "u/d", "u", "", nil, ""},
 		{"given away by hand", map[string]string{"u/d/cgroup.controllers": "pids", "u/d/cgroup.type": "domain", "u/cgroup.subtree_control": "pids"}, "u/d", "", "u", []string{pids}, ""},
 		{"writ is in the unit itself", map[string]string{"cgroup.type": "domain", "cgroup.controllers": all}, ".", "", "", nil,
 			"TOP: groups in it could have no limits, since writ itself is in it, and writ does not move itself; " + remedy},
 		{"no controllers", map[string]string{"u/cgroup.type": "domain", "u/cgroup.controllers": "io\n"}, "u", "", "", nil,
-			"TOP/u: none of memory, pids and cpu is available in it; " + remedy},
+			"TOP/u: neither memory nor pids is available in it; " + remedy},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			top := tree(t, c.files)
@@ -96,7 +95,7 @@ func TestBaseUnified(t *testing.T) {
 			}
 			if c.marked != "" { // a kernel lists what it was told to hand on; a file has what was written
 				b, readErr := os.ReadFile(top + "/u/cgroup.subtree_control")
-				if string(b) != "+cpu +memory +pids" || readErr != nil {
+				if string(b) != "+memory +pids" || readErr != nil {
 					t.Errorf("handed on: %q, %v", b, readErr)
 				}
 				return
@@ -111,15 +110,15 @@ func TestBaseUnified(t *testing.T) {
 // What is written to, and read from, the files of a group of version 2.
 func TestFilesUnified(t *testing.T) {
 	top := tree(t, map[string]string{
-		"1/memory.max": "max", "1/memory.swap.max": "max", "1/memory.events": "low 0\nmax 7\noom 2\noom_kill 2\n", "1/memory.peak": "4096\n",
-		"1/pids.max": "max", "1/pids.events": "max 3\n", "1/pids.peak": "17\n", "1/cpu.max": "max 100000", "1/cpu.stat": "usage_usec 1500\nuser_usec 1000\n", "1/cgroup.procs": "",
+		"1/memory.max": "max", "1/memory.swap.max": "max", "1/memory.events": "low 0\nmax 7\noom 2\noom_kill 2\n",
+		"1/pids.max": "max", "1/pids.events": "max 3\n", "1/cgroup.procs": "",
 	})
 	g := &Group{}
-	g.files(place{unified: true, has: []string{memory, pids, cpu}}, top+"/1")
-	if err := g.Limit(Limits{Memory: 1 << 30, Pids: 64, CPU: 1.5}); err != nil {
+	g.files(place{unified: true, has: []string{memory, pids}}, top+"/1")
+	if err := g.Limit(Limits{Memory: 1 << 30, Pids: 64}); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"memory.max": "1073741824", "memory.swap.max": "0ax", "pids.max": "64x", "cpu.max": "150000 100000"} {
+	for name, want := range map[string]string{"memory.max": "1073741824", "memory.swap.max": "0ax", "pids.max": "64x"} {
 		if b, err := os.ReadFile(top + "/1/" + name); string(b) != want || err != nil { // a file keeps the end of what was there
 			t.Errorf("%s is %q, %v; want %q", name, b, err, want)
 		}
@@ -133,9 +132,6 @@ func TestFilesUnified(t *testing.T) {
 			t.Fatal(err)
 		}
 		hit(t, g, c.want)
-	}
-	if u, err := g.Usage(); u.Pids != 17 || u.CPU != 0 || err != nil {
-		t.Errorf("Usage() = %+v, %v", u, err)
 	}
 }
 

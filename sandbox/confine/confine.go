@@ -22,6 +22,7 @@ import (
 	"github.com/writ-run/writ/policy"
 	"github.com/writ-run/writ/sandbox"
 	"github.com/writ-run/writ/sandbox/subprocess"
+	"github.com/writ-run/writ/sandbox/unasked"
 )
 
 // Command is a way to run commands, confined. Make one with ForPolicy or
@@ -112,9 +113,24 @@ func (c *Command) Run(ctx context.Context, argv ...string) (sandbox.Exit, error)
 		fmt.Fprintf(os.Stderr, "unsafe: %s runs on the host, held by nothing: %v\n", argv[0], err)
 		return c.unconfined(ctx, argv)
 	}
-	g := &gate{command: c, argv: argv}
-	_, err := writ.NewGate(g, g, g, g).Do(ctx, writ.Call{ID: "confine", Agent: "program", Tool: "command", Definition: writ.Digest{1}, Resolved: true})
-	return g.exit, err
+	var exit sandbox.Exit
+	err := unasked.Do(ctx, c.reach, "", func(ctx context.Context, w writ.Writ) error {
+		box, _, err := drivers.Start(ctx, w, c.spec(argv))
+		if err == nil {
+			exit, err = box.Wait(ctx)
+		}
+		return err
+	})
+	return exit, err
+}
+
+func (c *Command) spec(argv []string) sandbox.Spec {
+	spec := sandbox.Spec{Argv: argv, Dir: c.Dir, Env: c.Env, Timeout: c.Timeout, Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr}
+	if c.Stdout != nil && c.Stdout == c.Stderr { // the two streams come at once
+		both := &locked{w: c.Stdout}
+		spec.Stdout, spec.Stderr = both, both
+	}
+	return spec
 }
 
 func (c *Command) unconfined(ctx context.Context, argv []string) (sandbox.Exit, error) {
@@ -130,38 +146,6 @@ func (c *Command) unconfined(ctx context.Context, argv []string) (sandbox.Exit, 
 		err = nil
 	}
 	return sandbox.Exit{Code: cmd.ProcessState.ExitCode()}, err
-}
-
-// gate is the four parts of a gate that lets one command of this program through,
-// confined: a box starts under a writ and no other way (I1).
-type gate struct {
-	command *Command
-	argv    []string
-	exit    sandbox.Exit
-}
-
-func (g *gate) Decide(context.Context, writ.Call) (writ.Decision, error) {
-	return writ.Decision{Effect: writ.Allow, Confine: g.command.reach}, nil
-}
-
-func (g *gate) Approve(context.Context, writ.Call, writ.Decision) (writ.Approval, error) {
-	return writ.Approval{}, writ.Fail(writ.Denied, "nobody is asked here", nil)
-}
-
-func (g *gate) Record(context.Context, writ.Event) error { return nil }
-
-func (g *gate) Run(ctx context.Context, w writ.Writ) (writ.Result, error) {
-	c := g.command
-	spec := sandbox.Spec{Argv: g.argv, Dir: c.Dir, Env: c.Env, Timeout: c.Timeout, Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr}
-	if c.Stdout != nil && c.Stdout == c.Stderr { // the two streams come at once
-		both := &locked{w: c.Stdout}
-		spec.Stdout, spec.Stderr = both, both
-	}
-	box, _, err := drivers.Start(ctx, w, spec)
-	if err == nil {
-		g.exit, err = box.Wait(ctx)
-	}
-	return writ.Result{}, err
 }
 
 // locked takes both streams of a command one at a time.

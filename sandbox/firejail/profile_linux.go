@@ -12,7 +12,6 @@ import (
 
 	"github.com/writ-run/writ/sandbox/reach"
 	"github.com/writ-run/writ/sandbox/wrapped"
-	"golang.org/x/sys/unix"
 )
 
 // A profile is what firejail is told, a line each, in the order in which it does it.
@@ -136,54 +135,17 @@ func (f *profile) writable() error {
 }
 
 // hide covers what is out of reach whatever else can be seen.
-func (f *profile) hide() error {
-	for _, path := range f.plan.Hide {
-		if slices.Contains(reach.PrivateDirs, path) {
-			continue
-		}
-		is, info, err := wrapped.Seen(path)
-		switch {
-		case errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ENOTDIR):
-			if reach.InAny(path, f.plan.Write) {
-				return fmt.Errorf("hide %s: it does not exist and the box could create it; create it, or hide its directory", path)
-			}
-			continue
-		case errors.Is(err, os.ErrPermission):
-			continue // this user cannot get there, so neither can the box
-		case err != nil:
-			return fmt.Errorf("hide %s: %w", path, err)
-		case info.Mode()&os.ModeSymlink != 0:
-			return fmt.Errorf("hide %s: it is a symlink now; hide what it leads to", path)
-		}
-		if err := f.say("blacklist", path); err != nil {
+func (f *profile) hide() (err error) {
+	f.hidden, err = wrapped.ToHide(f.plan, f.plan.Hide)
+	if err != nil {
+		return err
+	}
+	for _, h := range f.hidden {
+		if err := f.say("blacklist", h.Path); err != nil {
 			return err
 		}
-		f.hidden = append(f.hidden, is)
 	}
 	return nil
-}
-
-// check says, when all is mounted, whether what was to be hidden is still where it was.
-func (f *profile) check() error { return wrapped.Unmoved(f.hidden) }
-
-// file is the profile as firejail reads it: by descriptor, since the command line of a
-// process is there for all to read, also inside the box.
-func (f *profile) file() (*os.File, error) {
-	fd, err := unix.MemfdCreate("writ-box", unix.MFD_CLOEXEC)
-	if err != nil {
-		return nil, err
-	}
-	file := os.NewFile(uintptr(fd), "profile")
-	if err := file.Chmod(0o644); err != nil {
-		file.Close()
-		return nil, err
-	}
-	if _, err := file.WriteString(strings.Join(f.lines, "\n") + "\n"); err != nil {
-		file.Close()
-		return nil, err
-	}
-	_, err = file.Seek(0, 0)
-	return file, err
 }
 
 // homeOf is the home directory of a user, as firejail finds it, or why that user cannot

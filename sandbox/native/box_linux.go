@@ -10,6 +10,7 @@ import (
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/sandbox"
 	"github.com/writ-run/writ/sandbox/reach"
+	"github.com/writ-run/writ/sandbox/usage"
 )
 
 // A box is one command in a cell.
@@ -45,14 +46,24 @@ func (r *runner) run(p *reach.Plan, spec sandbox.Spec, kept covers) (*box, error
 	if err := r.conn.send(b.script, inPlace, 0, "", ""); err != nil {
 		return nil, err
 	}
-	if r.ours[0] != nil { // else it has a terminal
+	if r.ours[0] != nil { // else it has a terminal, or no input
 		go sandbox.Feed(r.ours[0], spec.Stdin)
+	}
+	if r.ours[1] != nil {
 		b.copies.Go(func() { b.taken(sandbox.Drain(spec.Stdout, r.ours[1])) })
 		b.copies.Go(func() { b.taken(sandbox.Drain(spec.Stderr, r.ours[2])) })
 	}
-	time.AfterFunc(lookEvery, func() { b.meter(p.Limits) })
 	b.watch(p.Wall)
+	p.Limits.Together().Watch(b.over, r.used, func(limit string) { b.stop(limit, 'k') })
 	return b, nil
+}
+
+// used is what the command and all that came of it have used.
+func (r *runner) used() (usage.Use, error) {
+	if r.again { // the launcher has those before it on its account
+		return usage.Below(r.cell.pid)
+	}
+	return usage.Of(r.cell.pid)
 }
 
 // watch ends the box at its time limit, and notes how it ended.

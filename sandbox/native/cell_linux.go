@@ -3,6 +3,7 @@ package native
 import (
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/writ-run/writ/sandbox/cgroup"
 	"github.com/writ-run/writ/sandbox/reach"
@@ -52,6 +53,7 @@ type recipe struct {
 	mu      sync.Mutex
 	run     [2]*script
 	encoded [2][]byte // scripts of runners: in a cell that is used once, and again
+	mounts  atomic.Pointer[mounting]
 }
 
 // newRecipe works one out. show are files that the driver itself puts in.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/sandbox/protect"
@@ -56,8 +57,22 @@ var errStale = errors.New("protected names have changed")
 // stamps say what the mounts in a view were made for, by writable directory.
 type stamps []protect.Stamp
 
-// since is a script for what is not mounted yet in a view.
-func (all covers) since(made stamps) (*script, error) {
+// A mounting is a script that makes mounts over protected names, ready to be sent.
+type mounting struct {
+	script  *script
+	encoded []byte
+	whole   stamps // it makes all of those
+}
+
+// since is what is not mounted yet in a view; nil: nothing. What all of it comes to is
+// remembered, since most boxes need the same.
+func (r *recipe) since(all covers, made stamps) (*mounting, error) {
+	want := all.stamps()
+	if len(made) == 0 && want != nil {
+		if m := r.mounts.Load(); m != nil && slices.Equal(m.whole, want) {
+			return m, nil
+		}
+	}
 	s := &script{}
 	for i, c := range all {
 		var last protect.Stamp
@@ -72,44 +87,62 @@ func (all covers) since(made stamps) (*script, error) {
 			s.protect(m)
 		}
 	}
-	return s, nil
+	if len(s.ops) == 0 {
+		return nil, nil
+	}
+	encoded, err := s.encode(inPlace, 0, "", "")
+	m := &mounting{s, encoded, nil}
+	if err == nil && len(made) == 0 && want != nil {
+		m.whole = want
+		r.mounts.Store(m)
+	}
+	return m, err
+}
+
+// stamps are those of all covers; nil where one is for a single run.
+func (all covers) stamps() stamps {
+	out := make(stamps, len(all))
+	for i, c := range all {
+		if out[i] = c.Stamp(); out[i] == (protect.Stamp{}) {
+			return nil
+		}
+	}
+	return out
 }
 
 // keep makes the mounts in the view of a runner that is about to run, as far as they are
 // not there.
 func (r *runner) keep(all covers) error {
-	s, err := all.since(r.made)
-	if err != nil || len(s.ops) == 0 {
+	m, err := r.cell.recipe.since(all, r.made)
+	if err != nil || m == nil {
 		return err
 	}
 	r.cell.conn.tell('m') // while it waits for the runner
-	return r.cell.mount(s)
+	return r.cell.mount(m)
 }
 
 // protect makes them in a cell ahead: every run that follows, and needs the same, has them.
 func (c *cell) protect(all covers) error {
-	made := make(stamps, len(all))
-	for i, k := range all {
-		if made[i] = k.Stamp(); made[i] == (protect.Stamp{}) {
-			return nil // they are made for each run
-		}
+	want := all.stamps()
+	if want == nil {
+		return nil // they are made for each run
 	}
-	s, err := all.since(c.made)
-	if err == nil && len(s.ops) > 0 {
-		err = c.mount(s)
+	m, err := c.recipe.since(all, c.made)
+	if err == nil && m != nil {
+		err = c.mount(m)
 	}
 	if err == nil {
-		c.made = made
+		c.made = want
 	}
 	return err
 }
 
-// mount has the cell's launcher do a script in place.
-func (c *cell) mount(s *script) error {
-	if err := c.conn.send(s, inPlace, 0, "", ""); err != nil {
+// mount has the cell's launcher do so.
+func (c *cell) mount(m *mounting) error {
+	if err := c.conn.pass(m.encoded, nil); err != nil {
 		return err
 	}
-	_, err := c.conn.expect(saysDone, s)
+	_, err := c.conn.expect(saysDone, m.script)
 	return err
 }
 

@@ -30,6 +30,7 @@ func (s *script) become(p *reach.Plan, grouped, terminal bool) error {
 	own := p.Limits
 	if grouped { // which counts them, and says so when there are too many
 		own.Pids += launcherPids + 1
+		own.Address = reach.ReserveMemory // what is only reserved does not count
 	}
 	limits, err := own.All()
 	if err != nil {

@@ -80,7 +80,27 @@ func (f *factory) make(k *skeleton) (*conn, int, error) {
 		return nil, 0, err
 	}
 	defer unix.Close(theirs)
-	var s script
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var box reply
+	if err = f.conn.pass(k.encoded, []int{theirs}); err == nil {
+		box, err = f.conn.expect(saysBox, k.around)
+	}
+	err = gone(err)
+	if err == nil {
+		_, err = ours.expect(saysReady, k.around)
+	}
+	if err != nil {
+		ours.close()
+		return nil, 0, fmt.Errorf("make a box: %w", err)
+	}
+	return ours, int(box.A), nil
+}
+
+// box works out the script that makes a box around a skeleton, which takes requests on the
+// socket that is passed along.
+func (k *skeleton) box() (err error) {
+	s := &script{}
 	s.doing(stepSpace)
 	// A mount that came with the namespace is locked; a copy of it is not.
 	s.attach(s.copyOf(k.at), newRoot)
@@ -90,23 +110,11 @@ func (f *factory) make(k *skeleton) (*conn, int, error) {
 	for c := range 64 {
 		s.callMay(unix.EINVAL, unix.SYS_PRCTL, num(unix.PR_CAPBSET_DROP), num(c), num(0), num(0), num(0)) // past the last one
 	}
-	s.serve(s.fd(theirs))
+	s.serve(passed(0))
 	uid, gid := everybody()
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	var box reply
-	if err = f.conn.send(&s, inChild, namespaces, mapText(uid), mapText(gid)); err == nil {
-		box, err = f.conn.expect(saysBox, &s)
-	}
-	err = gone(err)
-	if err == nil {
-		_, err = ours.expect(saysReady, &s)
-	}
-	if err != nil {
-		ours.close()
-		return nil, 0, fmt.Errorf("make a box: %w", err)
-	}
-	return ours, int(box.A), nil
+	k.around = s
+	k.encoded, err = s.encode(inChild, namespaces, mapText(uid), mapText(gid))
+	return err
 }
 
 // prepare makes a skeleton, once.
@@ -122,8 +130,11 @@ func (f *factory) prepare(k *skeleton) error {
 	if err == nil {
 		_, err = f.conn.expect(saysDone, &s)
 	}
+	if err = gone(err); err == nil {
+		err = k.box()
+	}
 	k.built = err == nil
-	return gone(err)
+	return err
 }
 
 // loopback brings up the one network device that a box has.

@@ -17,6 +17,7 @@ import (
 // Foreground is what a command has that a person runs, and a tool's does not.
 type Foreground struct {
 	Terminal *os.File          // its own; nil: the streams of the spec
+	NoInput  bool              // its input is the null device, which programs tell from a pipe that is at its end
 	Tmp      int64             // bytes that its temporary directory holds
 	Home     map[string]string // files in its home, by name
 	Own      []string          // of what it can write, what nobody else reads: nothing is protected in there
@@ -64,7 +65,7 @@ func (d *Driver) Foreground(ctx context.Context, w writ.Writ, spec sandbox.Spec,
 	if err != nil {
 		return Process{}, explain(err)
 	}
-	r, err := c.readyAt(false, fg.Terminal)
+	r, err := c.readyAt(false, fg.Terminal, fg.NoInput)
 	if err != nil {
 		return Process{}, explain(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/sandbox"
 	"github.com/writ-run/writ/sandbox/reach"
+	"github.com/writ-run/writ/sandbox/unasked"
 )
 
 // probeNames tries to make a protected name in a workspace.
@@ -51,7 +52,8 @@ func (d *Driver) tryNames(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t := trial{writ.Confinement{Write: []string{ws}, Exec: writ.Exec{Mode: writ.ExecAny}, Isolation: writ.Process}, func(ctx context.Context, w writ.Writ) error {
+	c := writ.Confinement{Write: []string{ws}, Exec: writ.Exec{Mode: writ.ExecAny}, Isolation: writ.Process}
+	err = unasked.Do(ctx, c, "", func(ctx context.Context, w writ.Writ) error {
 		p, err := d.plan(w, sandbox.Spec{Argv: []string{"/bin/sh", "-c", "echo x >other; echo x >.envrc; test ! -f .envrc"}, Dir: ws}, map[string]string{})
 		if err != nil {
 			return err
@@ -65,27 +67,9 @@ func (d *Driver) tryNames(ctx context.Context) error {
 			err = fmt.Errorf("%w (exit %d %s %v)", errMade, exit.Code, exit.Signal, exit.Undone)
 		}
 		return err
-	}}
-	if _, err := writ.NewGate(t, t, t, t).Do(ctx, writ.Call{ID: "probe", Agent: "probe", Tool: "probe", Definition: writ.Digest{1}, Resolved: true}); err != nil {
-		return err
+	})
+	if err == nil {
+		_, err = os.Stat(filepath.Join(ws, "other"))
 	}
-	_, err = os.Stat(filepath.Join(ws, "other"))
 	return err
-}
-
-// trial is a gate that lets a probe's own command through, and records nothing.
-type trial struct {
-	confine writ.Confinement
-	run     func(context.Context, writ.Writ) error
-}
-
-func (t trial) Decide(context.Context, writ.Call) (writ.Decision, error) {
-	return writ.Decision{Effect: writ.Allow, Confine: t.confine}, nil
-}
-func (t trial) Approve(context.Context, writ.Call, writ.Decision) (writ.Approval, error) {
-	return writ.Approval{}, errors.New("nobody is asked")
-}
-func (t trial) Record(context.Context, writ.Event) error { return nil }
-func (t trial) Run(ctx context.Context, w writ.Writ) (writ.Result, error) {
-	return writ.Result{}, t.run(ctx, w)
 }

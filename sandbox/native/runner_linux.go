@@ -21,10 +21,11 @@ const fresh = unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWIPC
 
 // ready begins a runner. In a cell that is used again it gets a process table, mounts,
 // temporary directories and a home of its own.
-func (c *cell) ready(again bool) (*runner, error) { return c.readyAt(again, nil) }
+func (c *cell) ready(again bool) (*runner, error) { return c.readyAt(again, nil, false) }
 
-// readyAt is ready for a command at a terminal; nil: it has none.
-func (c *cell) readyAt(again bool, terminal *os.File) (*runner, error) {
+// readyAt is ready for a command at a terminal; nil: it has none. Without one it can have
+// the null device for its input.
+func (c *cell) readyAt(again bool, terminal *os.File, noInput bool) (*runner, error) {
 	conn, control, err := newPair()
 	if err != nil {
 		return nil, err
@@ -33,7 +34,7 @@ func (c *cell) readyAt(again bool, terminal *os.File) (*runner, error) {
 	r := &runner{cell: c, conn: conn, again: again, made: c.made}
 	theirs := [3]*os.File{terminal, terminal, terminal}
 	if terminal == nil {
-		if theirs, err = r.pipes(); err != nil {
+		if theirs, err = r.pipes(noInput); err != nil {
 			return nil, err
 		}
 		defer shut(theirs)
@@ -63,8 +64,15 @@ func (c *cell) why(s *script) (error, bool) {
 }
 
 // pipes makes the standard streams. It gives the ends that are the runner's.
-func (r *runner) pipes() (theirs [3]*os.File, err error) {
+func (r *runner) pipes(noInput bool) (theirs [3]*os.File, err error) {
 	for i := range theirs {
+		if i == 0 && noInput {
+			if theirs[0], err = os.Open(os.DevNull); err != nil {
+				r.end()
+				return theirs, err
+			}
+			continue
+		}
 		read, write, err := os.Pipe()
 		if err != nil {
 			shut(theirs)

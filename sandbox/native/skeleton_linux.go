@@ -19,6 +19,9 @@ type skeleton struct {
 	empty  []string // what there is nothing in: a box can have it for itself, or mount there
 	bound  []string // host directories that are shown whole
 	built  bool
+
+	around  *script // that makes a box around it
+	encoded []byte
 }
 
 // tiny bounds directories that hold nothing but names.
@@ -113,7 +116,8 @@ func (k *skeleton) devices(s *script) {
 		s.file(k.at+dev, nil)
 		s.bind(dev, k.at+dev, unix.MOUNT_ATTR_NOSUID|noExec)
 	}
-	for name, to := range map[string]string{"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2", "shm": "../tmp"} {
+	s.mkdir(k.at+"/dev/pts", 0o755)
+	for name, to := range map[string]string{"ptmx": "pts/ptmx", "fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2", "shm": "../tmp"} {
 		s.symlink(to, k.at+"/dev/"+name)
 	}
 }

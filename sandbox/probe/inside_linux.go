@@ -10,6 +10,7 @@ import (
 
 	"github.com/writ-run/writ/sandbox"
 	"github.com/writ-run/writ/sandbox/reach"
+	"github.com/writ-run/writ/sandbox/restrict"
 	"golang.org/x/sys/unix"
 )
 
@@ -152,7 +153,7 @@ func (r *report) limits() {
 	if err := unix.Getrlimit(unix.RLIMIT_NPROC, &l); err == nil && l.Max < 1<<20 {
 		r.add(sandbox.LimitPids, "more processes and threads of this user than", fmt.Errorf("%d (RLIMIT_NPROC)", l.Max))
 	}
-	if raceBuild {
+	if restrict.RaceBuild {
 		return
 	}
 	r.control(sandbox.LimitMemory, "map a mebibyte", mapMemory(1<<20))

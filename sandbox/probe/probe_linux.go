@@ -13,6 +13,7 @@ import (
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/sandbox"
 	"github.com/writ-run/writ/sandbox/reach"
+	"github.com/writ-run/writ/sandbox/unasked"
 	"golang.org/x/sys/unix"
 )
 
@@ -68,36 +69,16 @@ func Run(ctx context.Context, program string, start Start, beyond ...sandbox.Fin
 // within bounds how long all of it may take.
 const within = 20 * time.Second
 
-// once runs a built-in command through a gate of its own, since nothing runs without a
-// writ.
+// once runs a built-in command, which touches nothing but what the probe made.
 func once(ctx context.Context, start Start, c writ.Confinement, spec sandbox.Spec, show map[string]string) (exit sandbox.Exit, err error) {
-	p := prober{c, func(ctx context.Context, w writ.Writ) error {
+	err = unasked.Do(ctx, c, "", func(ctx context.Context, w writ.Writ) error {
 		b, err := start(ctx, w, spec, show)
 		if err == nil {
 			exit, err = b.Wait(ctx)
 		}
 		return err
-	}}
-	_, err = writ.NewGate(p, p, p, p).Do(ctx, writ.Call{ID: "probe", Agent: "probe", Tool: "probe", Definition: writ.Digest{1}, Resolved: true})
+	})
 	return exit, err
-}
-
-// A prober allows and runs its one built-in command. It records nothing: the
-// command is this program's own and touches nothing but what the probe made.
-type prober struct {
-	confine writ.Confinement
-	run     func(context.Context, writ.Writ) error
-}
-
-func (p prober) Decide(context.Context, writ.Call) (writ.Decision, error) {
-	return writ.Decision{Effect: writ.Allow, Confine: p.confine}, nil
-}
-func (p prober) Approve(context.Context, writ.Call, writ.Decision) (writ.Approval, error) {
-	return writ.Approval{}, errors.New("reach.Nobody is asked")
-}
-func (p prober) Record(context.Context, writ.Event) error { return nil }
-func (p prober) Run(ctx context.Context, w writ.Writ) (writ.Result, error) {
-	return writ.Result{}, p.run(ctx, w)
 }
 
 // gone says that nobody holds the lock any more that the process left behind had.

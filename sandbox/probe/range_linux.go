@@ -12,6 +12,7 @@ import (
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/sandbox/reach"
+	"github.com/writ-run/writ/sandbox/restrict"
 )
 
 const (
@@ -171,7 +172,7 @@ func (r *attackRange) confinement(wall time.Duration) writ.Confinement {
 			c.Exec.Files = append(c.Exec.Files, file)
 		}
 	}
-	if raceBuild {
+	if restrict.RaceBuild {
 		c.Limits.Memory = 1 << 60
 	}
 	return c

@@ -7,6 +7,7 @@ import (
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/sandbox"
+	"github.com/writ-run/writ/sandbox/unasked"
 )
 
 // Outcome is how one command in one box went.
@@ -77,30 +78,11 @@ func patiently(ctx context.Context, b sandbox.Box, limit time.Duration) (sandbox
 	}
 }
 
-// With calls f with a writ for c, through a gate of its own, since nothing runs without
-// one. It records nothing: what runs is built in and touches nothing but what the suite
-// made.
+// With calls f with a writ for c. What runs is built in and touches nothing but what the
+// suite made.
 func With(ctx context.Context, c writ.Confinement, dir string, f func(context.Context, writ.Writ)) error {
-	g := gate{c, f}
-	_, err := writ.NewGate(g, g, g, g).Do(ctx, writ.Call{
-		ID: "prove", Agent: "prove", Tool: "prove", Definition: writ.Digest{1}, Dir: dir, Resolved: true,
+	return unasked.Do(ctx, c, dir, func(ctx context.Context, w writ.Writ) error {
+		f(ctx, w)
+		return nil
 	})
-	return err
-}
-
-type gate struct {
-	confine writ.Confinement
-	run     func(context.Context, writ.Writ)
-}
-
-func (g gate) Decide(context.Context, writ.Call) (writ.Decision, error) {
-	return writ.Decision{Effect: writ.Allow, Confine: g.confine}, nil
-}
-func (g gate) Approve(context.Context, writ.Call, writ.Decision) (writ.Approval, error) {
-	return writ.Approval{}, errors.New("nobody is asked")
-}
-func (g gate) Record(context.Context, writ.Event) error { return nil }
-func (g gate) Run(ctx context.Context, w writ.Writ) (writ.Result, error) {
-	g.run(ctx, w)
-	return writ.Result{}, nil
 }

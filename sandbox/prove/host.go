@@ -27,7 +27,7 @@ var ours = []string{"WRIT_PROVE_TOKEN", "WRIT_PROVE_OTHER"}
 // newHost makes one. dir is where its files go.
 func newHost(dir string) (h *host, err error) {
 	name := filepath.Base(dir)
-	h = &host{vars: map[string]string{"ABSTRACT": name, "PORT6": "0", "SHM": "-1", "QUEUE": "none", "LEAK": "-1", "IFACE": "none", "HOSTFILE": "none"}}
+	h = &host{vars: map[string]string{"ABSTRACT": name, "PORT6": "0", "SHM": "-1", "QUEUE": "none", "LEAK": "-1", "IFACE": "none", "HOSTFILE": "none", "PTY": "none", "PTYDEVS": ""}}
 	defer func() {
 		if err != nil {
 			h.close()

@@ -35,6 +35,7 @@ func (h *host) kernel(dir string) error {
 			h.vars["DISK"] = "/dev/" + disk
 		}
 	}
+	h.terminal()
 	leaked := filepath.Join(dir, "leaked")
 	if err := os.WriteFile(leaked, []byte(canary), 0o644); err != nil {
 		return err
@@ -54,9 +55,36 @@ func (h *host) kernel(dir string) error {
 	return nil
 }
 
+// terminal opens a pseudo terminal that anybody may, where there are any: $PTY, and in
+// $PTYDEVS the filesystems that terminals of the host are on.
+func (h *host) terminal() {
+	for _, path := range []string{"/dev/ptmx", "/dev/pts/ptmx"} {
+		var st unix.Stat_t
+		if unix.Stat(path, &st) == nil {
+			h.vars["PTYDEVS"] += fmt.Sprint(st.Dev) + " "
+		}
+	}
+	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	h.last = append(h.last, func() { unix.Close(fd) })
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err == nil && unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0) == nil {
+		h.vars["PTY"] = fmt.Sprint("/dev/pts/", n)
+		os.Chmod(h.vars["PTY"], 0o666)
+	}
+}
+
 var namespaces = strings.Fields("user mnt pid net ipc uts cgroup")
 
 // setAttribute sets an attribute where the file system has them.
 func setAttribute(path, name string, value []byte) error {
 	return syscall.Setxattr(path, name, value, 0)
+}
+
+// onDisk reports whether what is written to a directory goes to a disk.
+func onDisk(dir string) bool {
+	var fs unix.Statfs_t
+	return unix.Statfs(dir, &fs) == nil && fs.Type != unix.TMPFS_MAGIC && fs.Type != unix.RAMFS_MAGIC
 }

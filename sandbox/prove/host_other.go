@@ -12,4 +12,6 @@ func setAttribute(string, string, []byte) error { return errors.ErrUnsupported }
 
 func kernelProbes() []Probe { return nil }
 
+func onDisk(string) bool { return false }
+
 func ofMachine() []string { return nil }

@@ -57,6 +57,35 @@ for i in range(80000): os.close(os.open(f'/tmp/{i}',os.O_CREAT|os.O_WRONLY))"`, 
 	return group("limits", "", all, func(p *Probe) { p.alone = p.Feature == pids })
 }
 
+// useProbes: what all processes of a run may use together is watched, and ends it.
+func useProbes() []Probe {
+	const fill = `for i in $(seq 2000); do head -c 1M /dev/zero >part$i || exit 9; done`
+	return group("use", "", []Probe{
+		{Name: "bytes written", try: tryUse(fill, "disk", writ.Limits{Disk: 32 << 20})},
+		{Name: "bytes written, by a child that is left alone", try: tryUse("("+fill+") & disown; sleep 20", "disk", writ.Limits{Disk: 32 << 20})},
+		{Name: "time on the processors", try: tryUse(`while :; do :; done`, "cpu", writ.Limits{CPU: time.Second / 2})},
+		{Name: "time on the processors, of several", try: tryUse(`for i in 1 2 3 4; do (while :; do :; done) & done; wait`, "cpu", writ.Limits{CPU: time.Second / 2})},
+	})
+}
+
+// tryUse runs what uses more than it may; what uses less is the control.
+func tryUse(script, limit string, l writ.Limits) func(context.Context, *world) error {
+	return func(ctx context.Context, w *world) error {
+		if limit == "disk" && !onDisk(w.ws) {
+			return nil // in memory, which has limits of its own
+		}
+		c := w.confinement()
+		c.Limits.Disk, c.Limits.CPU = l.Disk, l.CPU
+		if o := w.bash(ctx, c, "head -c 1M /dev/zero >part; sleep 0.4", nil); o.Error != nil || o.Exit.Limit != "" {
+			return inconclusive("the control failed: %s", o)
+		}
+		if o := w.bash(ctx, c, script, nil); o.Error != nil || o.Exit.Limit != limit {
+			return broken("%s", o)
+		}
+		return nil
+	}
+}
+
 // timeProbes: limits on time end a run, and keep what it said.
 func timeProbes() []Probe {
 	return group("time", sandbox.LimitWall, []Probe{

@@ -108,7 +108,7 @@ func secrets(w *world) error {
 func deviceProbes() []Probe {
 	var all []Probe
 	for _, dev := range []string{
-		"mem", "port", "kmsg", "console", "tty", "tty0", "ptmx", "pts/ptmx", "fuse", "kvm", "net/tun", "loop-control", "loop0", "uinput", "hpet", "rtc0",
+		"mem", "port", "kmsg", "console", "tty", "tty0", "fuse", "kvm", "net/tun", "loop-control", "loop0", "uinput", "hpet", "rtc0",
 		"vhost-net", "vhost-vsock", "userfaultfd", "btrfs-control", "mapper/control", "input/mice", "dri/card0", "snd/timer", "vcs",
 	} {
 		refusal := away
@@ -117,6 +117,9 @@ func deviceProbes() []Probe {
 		}
 		all = append(all, row(dev, `exec 3<>/dev/null; exec 4</dev/zero; exec 5</dev/urandom`, `exec 3</dev/`+dev, refusal...))
 	}
+	// A box may have pseudo terminals of its own, on a filesystem of its own.
+	all = append(all, row("the maker of terminals", `exec 3</dev/zero`, `exec 3</dev/ptmx; case " $PTYDEVS " in *" $(stat -Lc %d /dev/ptmx) "*) ;; *) no "of its own";; esac`, append(away, "of its own")...),
+		row("a terminal of the host", `exec 3</dev/zero`, `exec 3<"$PTY"`, away...))
 	all = append(all, row("a disk", `exec 3</dev/zero`, `exec 3<${DISK:-/dev/sda}`, away...))
 	return group("devices", sandbox.FileRead, all)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/sandbox"
+	"github.com/writ-run/writ/sandbox/usage"
 	"golang.org/x/sys/unix"
 )
 
@@ -53,6 +54,9 @@ type Limits struct {
 	Disk int64         `json:"disk"` // bytes written
 	CPU  time.Duration `json:"cpu"`  // zero: as much as there is in its time
 }
+
+// Together are the limits that are watched.
+func (l Limits) Together() usage.Limits { return usage.Limits{Written: l.Disk, CPU: l.CPU} }
 
 // A Limit is one of the kernel's, hard and soft.
 type Limit struct {

@@ -32,7 +32,7 @@ var SystemFiles = []string{
 	"/etc/alternatives", "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/ca-certificates", "/etc/ca-certificates.conf", "/etc/pki/tls/certs",
 	"/etc/pki/tls/openssl.cnf", "/etc/pki/ca-trust", "/etc/crypto-policies", "/etc/profile", "/etc/profile.d", "/etc/bash.bashrc", "/etc/bashrc",
 	"/etc/inputrc", "/etc/terminfo", "/etc/mime.types", "/etc/magic", "/etc/magic.mime", "/etc/shells", "/etc/xattr.conf",
-	"/etc/gitconfig", "/etc/gitattributes", "/etc/perl", "/etc/fonts", "/etc/vim", "/etc/java", "/etc/lsb-base-logging.sh",
+	"/etc/gitconfig", "/etc/gitattributes", "/etc/perl", "/etc/fonts", "/etc/vim", "/etc/manpath.config", "/etc/groff", "/etc/java", "/etc/lsb-base-logging.sh",
 	"/etc/java-*", "/etc/python3*", "/etc/php",
 	"/proc/meminfo", "/proc/cpuinfo", "/proc/stat", "/proc/uptime", "/proc/loadavg", "/proc/version", "/proc/filesystems", "/proc/vmstat",
 	"/proc/sys/kernel/osrelease", "/proc/sys/kernel/ostype", "/proc/sys/kernel/version", "/proc/sys/kernel/pid_max", "/proc/sys/kernel/ngroups_max",

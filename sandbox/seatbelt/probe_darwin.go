@@ -11,6 +11,7 @@ import (
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/sandbox"
+	"github.com/writ-run/writ/sandbox/unasked"
 )
 
 // notClaimed is what a profile cannot hold.
@@ -110,7 +111,7 @@ func (r *trial) all(ctx context.Context) (sandbox.Features, error) {
 		sandbox.Finding{Feature: sandbox.LimitOutput, Enforced: true, Evidence: "output is streamed to the caller, who keeps a bounded part"}), nil
 }
 
-// once runs a built-in script through a gate of its own, since nothing runs without a writ.
+// once runs a built-in script, which touches nothing but what the probe made.
 func (r *trial) once(ctx context.Context, script string, listed bool, wall time.Duration) (exit sandbox.Exit, err error) {
 	c := writ.Confinement{
 		Read: []string{filepath.Join(r.dir, "read")}, Write: []string{filepath.Join(r.dir, "write")}, Hide: []string{filepath.Join(r.dir, "read/hidden")},
@@ -119,32 +120,13 @@ func (r *trial) once(ctx context.Context, script string, listed bool, wall time.
 	if listed {
 		c.Exec = writ.Exec{Mode: writ.ExecListed, Files: []string{"/bin/cat", "/bin/cp"}}
 	}
-	g := prober{c, func(ctx context.Context, w writ.Writ) error {
+	err = unasked.Do(ctx, c, "", func(ctx context.Context, w writ.Writ) error {
 		port := r.listener.Addr().(*net.TCPAddr).Port
 		b, err := r.driver.start(ctx, w, sandbox.Spec{Argv: []string{"/bin/bash", "-c", script, "probe", r.dir, fmt.Sprint(port)}})
 		if err == nil {
 			exit, err = b.Wait(ctx)
 		}
 		return err
-	}}
-	_, err = writ.NewGate(g, g, g, g).Do(ctx, writ.Call{ID: "probe", Agent: "probe", Tool: "probe", Definition: writ.Digest{1}, Resolved: true})
+	})
 	return exit, err
-}
-
-// A prober allows and runs its one built-in script, which touches nothing but what the
-// probe made.
-type prober struct {
-	confine writ.Confinement
-	run     func(context.Context, writ.Writ) error
-}
-
-func (p prober) Decide(context.Context, writ.Call) (writ.Decision, error) {
-	return writ.Decision{Effect: writ.Allow, Confine: p.confine}, nil
-}
-func (p prober) Approve(context.Context, writ.Call, writ.Decision) (writ.Approval, error) {
-	return writ.Approval{}, errors.New("nobody is asked")
-}
-func (p prober) Record(context.Context, writ.Event) error { return nil }
-func (p prober) Run(ctx context.Context, w writ.Writ) (writ.Result, error) {
-	return writ.Result{}, p.run(ctx, w)
 }

@@ -5,7 +5,6 @@ package subprocess_test
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -21,6 +20,7 @@ import (
 	"github.com/writ-run/writ/sandbox"
 	"github.com/writ-run/writ/sandbox/sandboxtest"
 	"github.com/writ-run/writ/sandbox/subprocess"
+	"github.com/writ-run/writ/sandbox/unasked"
 )
 
 const ordinaryUser = 1000
@@ -97,7 +97,7 @@ func miniDaemon(ws string) {
 	d := subprocess.New(subprocess.Options{})
 	c := confined(ws)
 	c.Limits.Wall = 300 * time.Second
-	g := gate{c, func(ctx context.Context, w writ.Writ) error {
+	err := unasked.Do(context.Background(), c, "", func(ctx context.Context, w writ.Writ) error {
 		_, err := d.Start(ctx, w, sandbox.Spec{Dir: ws, Stdout: os.Stdout, Argv: []string{"bash", "-c",
 			`trap '' TERM HUP; setsid sleep 1000 & echo $!
 (setsid setsid bash -c 'echo $$ > pid; exec sleep 1000' &); until [ -s pid ]; do sleep 0.01; done; cat pid
@@ -106,26 +106,9 @@ echo $$ $PPID; echo ready; sleep 1000`}})
 			select {}
 		}
 		return err
-	}}
-	_, err := writ.NewGate(g, g, g, g).Do(context.Background(), writ.Call{ID: "1", Agent: "a", Tool: "t", Definition: writ.Digest{1}, Resolved: true})
+	})
 	fmt.Println("failed", err)
 	os.Exit(1)
-}
-
-type gate struct {
-	c   writ.Confinement
-	run func(context.Context, writ.Writ) error
-}
-
-func (g gate) Decide(context.Context, writ.Call) (writ.Decision, error) {
-	return writ.Decision{Effect: writ.Allow, Confine: g.c}, nil
-}
-func (g gate) Approve(context.Context, writ.Call, writ.Decision) (writ.Approval, error) {
-	return writ.Approval{}, errors.New("nobody is asked")
-}
-func (g gate) Record(context.Context, writ.Event) error { return nil }
-func (g gate) Run(ctx context.Context, w writ.Writ) (writ.Result, error) {
-	return writ.Result{}, g.run(ctx, w)
 }
 
 // TestDaemonKilled: kill -9 of the daemon leaves no process of a box (I14).

@@ -4,21 +4,20 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 
 	"github.com/writ-run/writ/sandbox/probe"
+	"github.com/writ-run/writ/sandbox/supervise"
 )
 
-// Descriptors that the parts of a box are started with besides 0, 1 and 2.
+// The parts that this program plays, after those of the launcher.
 const (
-	fdJob    = 3 // in: the job; for a supervisor also control messages after it
-	fdStatus = 4 // out: status; for a confiner: why it failed
+	partSupervise = "supervise"
+	partConfine   = "confine"
 )
 
-// Control messages to a supervisor. The end of the pipe is kill as well.
-const (
-	msgTerm = 't' // ask the processes to end, then kill them after the grace
-	msgKill = 'k'
-)
+// part is the command that plays one.
+func part(launcher []string, name string) []string { return append(slices.Clip(launcher), name) }
 
 // Main plays the part of a box that this program was started for and does not
 // return, or returns at once when it was started for something else. A main
@@ -33,10 +32,10 @@ func Main() {
 	// migration between restrict_self and execve).
 	runtime.LockOSThread()
 	switch os.Args[2] {
-	case "supervise":
-		supervise()
-	case "confine":
-		confine()
+	case partSupervise:
+		hold()
+	case partConfine:
+		supervise.Become(confine)
 	}
 	fmt.Fprintf(os.Stderr, "%s %s is started by the daemon only\n", os.Args[0], verb)
 	os.Exit(125)

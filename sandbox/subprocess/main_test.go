@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/writ-run/writ/sandbox"
+	"github.com/writ-run/writ/sandbox/restrict"
 	"github.com/writ-run/writ/sandbox/subprocess"
 )
 
@@ -31,7 +32,7 @@ func TestProbe(t *testing.T) {
 		case sandbox.ProcessTable, sandbox.HostAllowlist, sandbox.Containerized:
 			want = false
 		case sandbox.LimitMemory:
-			want = !subprocess.RaceBuild
+			want = !restrict.RaceBuild
 		}
 		if f.Enforced != want || f.Evidence == "" {
 			t.Errorf("%s: enforced %v, want %v: %s", f.Feature, f.Enforced, want, f.Evidence)

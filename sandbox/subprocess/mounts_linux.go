@@ -9,29 +9,30 @@ import (
 	"strconv"
 
 	"github.com/writ-run/writ/sandbox/reach"
+	"github.com/writ-run/writ/sandbox/restrict"
 	"golang.org/x/sys/unix"
 )
 
 const tmpfsBounds = "size=64m,nr_inodes=65536"
 
 // arrangeMounts turns this mount namespace into the box's: all read-only but
-// what may be written, temporary directories of its own, and Hide covered. It
-// returns a descriptor for each mount shown, by path.
+// what may be written, and temporary directories of its own. It returns a
+// descriptor for each mount shown, by path.
 func arrangeMounts(j job) (map[string]int, error) {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return nil, failed(stepMount, fmt.Errorf("make mounts private: %w", err))
+		return nil, fmt.Errorf("make mounts private: %w", err)
 	}
 	trees := map[string]int{}
 	for _, m := range j.Mounts {
 		fd, err := cloneTree(m)
 		if err != nil {
-			return nil, failed(stepMount, fmt.Errorf("show %s: %w", m.From, err))
+			return nil, fmt.Errorf("show %s: %w", m.From, err)
 		}
 		trees[m.At] = fd
 	}
 	all := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID}
 	if err := unix.MountSetattr(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, &all); err != nil {
-		return nil, failed(stepMount, fmt.Errorf("make mounts read-only: %w", err))
+		return nil, fmt.Errorf("make mounts read-only: %w", err)
 	}
 	// Parents before children, and what lies in a private directory after it.
 	slices.SortStableFunc(j.Mounts, func(a, b mount) int { return len(a.At) - len(b.At) })
@@ -54,19 +55,14 @@ func arrangeMounts(j job) (map[string]int, error) {
 		err = attach(true)
 	}
 	if err != nil {
-		return nil, failed(stepMount, err)
-	}
-	for _, path := range j.Hide {
-		if err := cover(path, j); err != nil {
-			return nil, failed(stepHide, fmt.Errorf("%s: %w", path, err))
-		}
+		return nil, err
 	}
 	return trees, nil
 }
 
 // cloneTree copies the mounts at and below m.From, detached, with m's flags.
 func cloneTree(m mount) (int, error) {
-	at, err := openNoSymlinks(m.From)
+	at, err := restrict.OpenNoSymlinks(m.From)
 	if err != nil {
 		return -1, err
 	}
@@ -96,7 +92,7 @@ func attachTree(tree int, at string, makeTarget bool) error {
 			return err
 		}
 	}
-	target, err := openNoSymlinks(at)
+	target, err := restrict.OpenNoSymlinks(at)
 	if err != nil {
 		return err
 	}
@@ -158,7 +154,7 @@ func cover(path string, j job) error {
 	if slices.Contains(reach.PrivateDirs, path) {
 		return nil
 	}
-	at, err := openNoSymlinks(path)
+	at, err := restrict.OpenNoSymlinks(path)
 	switch {
 	case err == unix.ENOENT || err == unix.ENOTDIR:
 		if slices.ContainsFunc(j.Writable, func(w string) bool { return reach.Within(path, w) }) {
@@ -185,10 +181,4 @@ func cover(path string, j job) error {
 	}
 	defer unix.Close(null)
 	return unix.MoveMount(null, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
-}
-
-// openNoSymlinks names a file by descriptor. Paths of a confinement have their
-// symlinks resolved; one on the way now was put there since, to lead elsewhere.
-func openNoSymlinks(path string) (int, error) {
-	return unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/writ-run/writ/need"
 	"github.com/writ-run/writ/sandbox"
 	"github.com/writ-run/writ/sandbox/reach"
+	"github.com/writ-run/writ/sandbox/restrict"
 	"github.com/writ-run/writ/sandbox/sandboxtest"
 	"github.com/writ-run/writ/sandbox/subprocess"
 )
@@ -152,7 +153,7 @@ func TestWholeTree(t *testing.T) {
 
 // TestLargeCommand: the confiner still works under the limits of the command.
 func TestLargeCommand(t *testing.T) {
-	if subprocess.RaceBuild {
+	if restrict.RaceBuild {
 		t.Skip("the race detector maps memory while the command is copied")
 	}
 	c := confined(workspace(t))
@@ -163,5 +164,14 @@ func TestLargeCommand(t *testing.T) {
 	}
 	if o := sandboxtest.Command(t, subprocess.New(subprocess.Options{}), c, sandbox.Spec{Argv: argv}); o.Error != nil || o.Exit.Code != 0 {
 		t.Errorf("%v %+v %s", o.Error, o.Exit, o.Err)
+	}
+}
+
+// TestArgumentsAreBytes: they need not be text, and come as they are.
+func TestArgumentsAreBytes(t *testing.T) {
+	const want = "\xff\xfe text"
+	o := sandboxtest.Command(t, subprocess.New(subprocess.Options{}), confined(workspace(t)), sandbox.Spec{Argv: []string{"printf", "%s", want}})
+	if o.Error != nil || o.Exit.Code != 0 || o.Out != want {
+		t.Errorf("%q, %+v, %v", o.Out, o.Exit, o.Error)
 	}
 }

@@ -2,6 +2,7 @@ package usage_test
 
 import (
 	"bufio"
+	"cmp"
 	"os"
 	"os/exec"
 	"testing"
@@ -51,7 +52,7 @@ func TestOf(t *testing.T) {
 // onDisk is a directory whose files go to a disk, as those of a tmpfs do not.
 func onDisk(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp(".", "writ-usage-")
+	dir, err := os.MkdirTemp(cmp.Or(os.Getenv("WRIT_TEST_DIR"), "."), "writ-usage-")
 	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	return dir

@@ -13,12 +13,8 @@ import (
 // wrapper chooses the box.
 var systemDirs = []string{"/usr/bin", "/bin", "/usr/local/bin"}
 
-// Find is the wrapper of a name: a program of root's that nobody else can change, nor the
+// find is the wrapper of a name: a program of root's that nobody else can change, nor the
 // directories that it is in. hint says how to get it.
-func Find(name, hint string) (string, error) {
-	return find(systemDirs, name, hint)
-}
-
 func find(dirs []string, name, hint string) (string, error) {
 	var why error
 	for _, dir := range dirs {

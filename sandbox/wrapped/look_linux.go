@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,20 +26,6 @@ func threadsBeside() uint64 {
 		}
 	}
 	return 0
-}
-
-// ThreadsOf counts a user's threads, by the links of their task directories: where a box
-// has the host's user, the limit on processes counts those too.
-func ThreadsOf(uid int) uint64 {
-	all, _ := filepath.Glob("/proc/[0-9]*/task")
-	var n uint64
-	for _, path := range all {
-		var st unix.Stat_t
-		if unix.Stat(path, &st) == nil && int(st.Uid) == uid && st.Nlink > 2 {
-			n += uint64(st.Nlink) - 2
-		}
-	}
-	return n
 }
 
 // Mounts are where file systems are mounted for this process.

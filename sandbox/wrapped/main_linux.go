@@ -5,6 +5,7 @@ import (
 	"runtime"
 
 	"github.com/writ-run/writ/sandbox/probe"
+	"github.com/writ-run/writ/sandbox/supervise"
 )
 
 // Main plays the part of a box that this program was started for and does not return, or
@@ -19,9 +20,9 @@ func Main() {
 	switch os.Args[2] {
 	case partSupervise:
 		runtime.LockOSThread()
-		supervise()
+		hold()
 	case partBecome:
 		runtime.LockOSThread()
-		become()
+		supervise.Become(confine)
 	}
 }

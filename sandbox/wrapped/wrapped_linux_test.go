@@ -1,14 +1,12 @@
 package wrapped
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/need"
 )
@@ -68,31 +66,6 @@ func TestTrusted(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 		})
-	}
-}
-
-// TestJobIsBytes: arguments and names need not be text.
-func TestJobIsBytes(t *testing.T) {
-	j := Job{Path: "/\xff", Argv: []string{"", "\xff\xfe", "a\nb"}, Env: []string{"A=\x80"}, Hidden: []File{{Path: "/\xc0", Dev: 1, Ino: 1 << 60}}}
-	text, err := j.encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	passed, got, err := takeJob(bytes.NewReader(append(text, msgTerm)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(j, got); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
-	if !bytes.Equal(passed, text[4:]) {
-		t.Error("what is passed on is not what came")
-	}
-	if _, _, err := takeJob(bytes.NewReader(text[:len(text)-1])); err == nil {
-		t.Error("half a job was taken")
-	}
-	if _, _, err := takeJob(bytes.NewReader([]byte{0xff, 0xff, 0xff, 0xff})); err == nil {
-		t.Error("a job without end was taken")
 	}
 }
 

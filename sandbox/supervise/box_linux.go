@@ -1,4 +1,4 @@
-package wrapped
+package supervise
 
 import (
 	"cmp"
@@ -13,26 +13,26 @@ import (
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/sandbox"
+	"github.com/writ-run/writ/sandbox/usage"
 )
 
-// errGone says that the wrapper ended without a word from the supervisor.
-var errGone = errors.New("the wrapper ended before the command was started")
+// errGone says that what was started ended without a word from the supervisor.
+var errGone = errors.New("it ended before the command was started")
 
-// A box is a wrapper, the supervisor in it, and the pipes to that.
+// A box is what was started, the supervisor in it or which it is, and the pipes to that.
 type box struct {
+	launch  Launch
 	cmd     *exec.Cmd
-	explain func(said string) error
-	control *os.File
+	control *os.File // its end is the end of the box
 	status  *os.File
 	decode  *json.Decoder
-	grace   time.Duration
 	copies  sync.WaitGroup
-	said    *sandbox.Tail // by the wrapper itself
+	said    *sandbox.Tail // besides the output of the command
 	began   time.Time
-	gone    chan struct{} // closed when the wrapper has ended
+	gone    chan struct{} // closed when what was started has ended
 	over    chan struct{} // closed when the next three are set
 
-	end     status
+	end     end
 	endErr  error
 	elapsed time.Duration
 
@@ -54,24 +54,22 @@ func (b *box) hear() (status, error) {
 	return s, nil
 }
 
-// handshake hands the job over and waits until the command runs. check is called when
-// the wrapper has done its work, and before anything of the command has begun.
-func (b *box) handshake(j Job, check func() error) error {
+// handshake hands the job over and waits until the command runs.
+func (b *box) handshake(ctx context.Context, job []byte) error {
 	s, err := b.hear()
 	if err == nil && !s.Up {
 		err = fmt.Errorf("%w: it is not our supervisor", errGone)
 	}
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err == nil && b.launch.Check != nil {
+		err = b.launch.Check()
+	}
 	if err != nil {
 		return err
 	}
-	if err := check(); err != nil {
-		return err
-	}
-	text, err := j.encode()
-	if err != nil {
-		return err
-	}
-	if _, err := b.control.Write(text); err != nil {
+	if _, err := b.control.Write(job); err != nil {
 		return err
 	}
 	if s, err = b.hear(); err == nil && !s.Started {
@@ -80,13 +78,15 @@ func (b *box) handshake(j Job, check func() error) error {
 	return err
 }
 
-// kill ends the box without asking the supervisor.
+// kill ends the box without asking the supervisor, as far as it can be done.
 func (b *box) kill() {
 	b.control.Close()
-	b.cmd.Process.Kill()
+	if b.launch.Holds {
+		b.cmd.Process.Kill()
+	}
 }
 
-// collect waits for the wrapper and for the end of all output.
+// collect waits for what was started and for the end of all output.
 func (b *box) collect() {
 	<-b.gone
 	b.copies.Wait()
@@ -95,14 +95,23 @@ func (b *box) collect() {
 }
 
 // watch ends the box at its time limit, where there is one, and notes how it ended.
-func (b *box) watch(wall time.Duration) {
+func (b *box) watch() {
+	b.began = time.Now()
 	timer := func() bool { return false }
-	if wall > 0 { // else as long as it takes
-		timer = time.AfterFunc(wall, func() { b.stop("timeout", msgTerm) }).Stop
+	if b.launch.Wall > 0 { // else as long as it takes
+		timer = time.AfterFunc(b.launch.Wall, func() { b.stop("timeout", msgTerm) }).Stop
 	}
+	used := func() (usage.Use, error) { return usage.Of(b.cmd.Process.Pid) }
+	b.launch.Use.Watch(b.over, used, func(limit string) { b.stop(limit, msgKill) })
 	go func() {
 		defer close(b.over)
-		b.end, b.endErr = b.hear()
+		s, err := b.hear()
+		if err == nil && s.End == nil {
+			err = errors.New("the supervisor did not say how the command ended")
+		}
+		if b.endErr = err; err == nil {
+			b.end = *s.End
+		}
 		b.elapsed = time.Since(b.began)
 		timer()
 		b.mu.Lock()
@@ -112,8 +121,8 @@ func (b *box) watch(wall time.Duration) {
 	}()
 }
 
-// insist is how long the supervisor may take to end everything, before the wrapper, and
-// all with it, is killed from outside.
+// insist is how long the supervisor may take to end everything, before it is killed from
+// outside, and all with it.
 const insist = 5 * time.Second
 
 // stop tells the supervisor to end the box; the first reason is the one told.
@@ -127,8 +136,8 @@ func (b *box) stop(limit string, msg byte) {
 	tell(msg)
 	last := time.Duration(0)
 	if msg == msgTerm {
-		last = b.grace
-		time.AfterFunc(b.grace, func() { tell(msgKill) })
+		last = b.launch.Grace
+		time.AfterFunc(last, func() { tell(msgKill) })
 	}
 	time.AfterFunc(last+insist, func() {
 		select {
@@ -151,11 +160,15 @@ func (b *box) Wait(ctx context.Context) (sandbox.Exit, error) {
 	defer b.mu.Unlock()
 	exit := sandbox.Exit{Code: b.end.Code, Signal: b.end.Signal, Limit: cmp.Or(b.limit, b.end.Limit), Elapsed: b.elapsed, CPU: b.end.CPU}
 	switch {
-	case b.endErr != nil && b.limit != "": // it was killed from outside
+	case b.endErr != nil && b.limit != "" && b.launch.Holds: // it was killed from outside
 		exit.Code, exit.Signal = -1, "killed"
 	case b.endErr != nil:
 		exit.Code = -1
-		return exit, writ.Fail(writ.Internal, "the supervisor of the box ended without a report; its processes ended with it", fmt.Errorf("%w: %s", b.endErr, b.said))
+		left := "processes of the box may be left"
+		if b.launch.Holds {
+			left = "its processes ended with it"
+		}
+		return exit, writ.Fail(writ.Internal, "the supervisor of the box ended without a report; "+left, fmt.Errorf("%w: %s", b.endErr, b.said))
 	case b.writeErr != nil:
 		return exit, writ.Fail(writ.Internal, "the output of the command could not be delivered", b.writeErr)
 	}

@@ -1,4 +1,4 @@
-package subprocess
+package restrict
 
 import (
 	"errors"
@@ -10,6 +10,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// A Grant is one Landlock rule: what may be done to a path and what is below it. A path
+// that is not there grants nothing.
+type Grant struct {
+	Path              string
+	Read, Write, Exec bool
+	List              bool // names in directories only
+	Device            bool // a harmless one: reading, writing, ioctl
+	Strict            bool // named by the confinement: no symlink on the way
+}
+
 const (
 	rightsRead  = ll.AccessFSReadFile | ll.AccessFSReadDir
 	rightsWrite = rightsRead | ll.AccessFSWriteFile | ll.AccessFSTruncate | ll.AccessFSRefer |
@@ -20,18 +30,29 @@ const (
 	rightsOfFile = ll.AccessFSExecute | rightsDevice
 )
 
-// restrictFiles confines this process to the grants: strictly, never what the
-// kernel happens to have. V6 also keeps signals and abstract sockets inside and
-// allows no TCP port. shown are descriptors of the box's own mounts.
-func restrictFiles(grants []grant, shown map[string]int) error {
+// LandlockHolds reports whether this kernel has the Landlock that boxes need: the first
+// that keeps signals inside.
+func LandlockHolds() bool {
+	abi, err := ll.LandlockGetABIVersion()
+	return err == nil && abi >= 6
+}
+
+// Files confines this process to the grants, and takes away every way to new privileges:
+// strictly, never what the kernel happens to have. V6 also keeps signals and abstract
+// sockets inside and allows no TCP port. shown are descriptors, by path, of what the box
+// has mounted and may not be reached by path.
+func Files(grants []Grant, shown map[string]int) error {
 	var rules []landlock.Rule
 	for _, g := range grants {
-		fd, owned, err := openGrant(g, shown)
+		fd, owned, err := g.open(shown)
 		if absent(err) {
 			continue
 		}
 		if err != nil {
 			return fmt.Errorf("grant %s: %w", g.Path, err)
+		}
+		if owned {
+			defer unix.Close(fd)
 		}
 		var st unix.Stat_t
 		if err := unix.Fstat(fd, &st); err != nil {
@@ -40,9 +61,6 @@ func restrictFiles(grants []grant, shown map[string]int) error {
 		if rights := g.rights(st.Mode&unix.S_IFMT == unix.S_IFDIR); rights != 0 {
 			// By descriptor: the path could lead elsewhere by now.
 			rules = append(rules, landlock.PathAccess(rights, "/proc/self/fd/"+strconv.Itoa(fd)))
-		}
-		if owned {
-			defer unix.Close(fd)
 		}
 	}
 	return landlock.V6.Restrict(rules...)
@@ -54,35 +72,36 @@ func absent(err error) bool {
 	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.EACCES)
 }
 
-func openGrant(g grant, shown map[string]int) (fd int, owned bool, err error) {
+func (g Grant) open(shown map[string]int) (fd int, owned bool, err error) {
 	if fd, ok := shown[g.Path]; ok {
 		return fd, false, nil
 	}
 	if g.Strict {
-		fd, err = openNoSymlinks(g.Path)
+		fd, err = OpenNoSymlinks(g.Path)
 	} else {
 		fd, err = unix.Open(g.Path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	}
 	return fd, true, err
 }
 
+// OpenNoSymlinks names a file by descriptor. Paths of a confinement have their
+// symlinks resolved; one on the way now was put there since, to lead elsewhere.
+func OpenNoSymlinks(path string) (int, error) {
+	return unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
+}
+
 // rights are what a grant means for a directory or for anything else.
-func (g grant) rights(dir bool) landlock.AccessFSSet {
+func (g Grant) rights(dir bool) landlock.AccessFSSet {
 	var set landlock.AccessFSSet
-	if g.Read {
-		set |= rightsRead
-	}
-	if g.Write {
-		set |= rightsWrite
-	}
-	if g.Exec {
-		set |= ll.AccessFSExecute
-	}
-	if g.List {
-		set |= ll.AccessFSReadDir
-	}
-	if g.Device {
-		set |= rightsDevice
+	for _, part := range []struct {
+		on     bool
+		rights landlock.AccessFSSet
+	}{
+		{g.Read, rightsRead}, {g.Write, rightsWrite}, {g.Exec, ll.AccessFSExecute}, {g.List, ll.AccessFSReadDir}, {g.Device, rightsDevice},
+	} {
+		if part.on {
+			set |= part.rights
+		}
 	}
 	if !dir {
 		set &= rightsOfFile

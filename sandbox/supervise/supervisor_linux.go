@@ -1,0 +1,161 @@
+package supervise
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Supervisor is this process where it was started for that: its talk with the daemon.
+type Supervisor struct {
+	control *bufio.Reader
+	say     *json.Encoder
+	job     []byte // as it came
+}
+
+// Hands are how a supervisor gets hold of what is in its box.
+type Hands struct {
+	Ask  func() // asks every process to end
+	Kill func() // ends the command, at the least
+	// Asked are signals to the supervisor itself that end the box; nil: none do.
+	Asked <-chan os.Signal
+	// End waits for the command, by the number of its process, kills what is left, and
+	// returns when nothing is: how the command ended, and the limit of the job that ended it.
+	End func(command int) (how unix.WaitStatus, limit string)
+}
+
+// Unknown is how a command ended that could not be waited for: without an exit status.
+const Unknown unix.WaitStatus = 0x7f
+
+// Up makes this process a supervisor, to which orphans of its box become children, says
+// so, and takes the job. Where the daemon has let go, this process ends.
+func Up[J any]() (*Supervisor, J) {
+	unix.CloseRange(3, 1<<31-1, unix.CLOSE_RANGE_CLOEXEC)
+	s := &Supervisor{control: bufio.NewReader(os.NewFile(fdControl, "control")), say: json.NewEncoder(os.NewFile(fdStatus, "status"))}
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		s.fail(Failed(StepJob, err))
+	}
+	s.say.Encode(status{Up: true})
+	text, j, err := take[J](s.control)
+	if err != nil {
+		unix.Exit(1)
+	}
+	s.job = text
+	return s, j
+}
+
+// Run starts cmd, which calls [Become], with the streams of the command. It obeys the
+// daemon until the box has ended, tells how, and does not return.
+func (s *Supervisor) Run(cmd *exec.Cmd, h Hands) {
+	job, report, why := start(cmd)
+	if why != nil {
+		s.fail(why)
+	}
+	go s.obey(h)
+	go func() {
+		for range h.Asked {
+			h.Kill()
+		}
+	}()
+	if why := s.confined(job, report); why != nil {
+		h.Kill()
+		h.End(cmd.Process.Pid)
+		s.fail(why)
+	}
+	if s.say.Encode(status{Started: true}) != nil {
+		h.Kill() // the daemon is gone
+	}
+	s.say.Encode(status{End: ended(h.End(cmd.Process.Pid))})
+	unix.Exit(0)
+}
+
+func (s *Supervisor) fail(why *Failure) {
+	s.say.Encode(status{Failed: why})
+	unix.Exit(1)
+}
+
+// start starts what becomes the command, and leaves the streams to it, so that their ends
+// mean something.
+func start(cmd *exec.Cmd) (job, report *os.File, why *Failure) {
+	in, job, err := os.Pipe()
+	if err != nil {
+		return nil, nil, Failed(StepJob, err)
+	}
+	report, out, err := os.Pipe()
+	if err != nil {
+		return nil, nil, Failed(StepJob, err)
+	}
+	stdio := [3]*os.File{os.NewFile(fdStdin, ""), os.NewFile(fdStdin+1, ""), os.NewFile(fdStdin+2, "")}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdio[0], stdio[1], stdio[2]
+	cmd.ExtraFiles = []*os.File{in, out}
+	if err := cmd.Start(); err != nil {
+		step := StepExec
+		if cmd.SysProcAttr.Cloneflags != 0 {
+			step = StepSpace
+		}
+		return nil, nil, Failed(step, err)
+	}
+	for _, f := range append(stdio[:], in, out) {
+		f.Close()
+	}
+	return job, report, nil
+}
+
+// confined hands the job over and waits until the command runs, confined: its end of the
+// report is closed by executing the command, or when it ends.
+func (s *Supervisor) confined(job, report *os.File) *Failure {
+	defer report.Close()
+	_, err := job.Write(s.job)
+	job.Close()
+	if err != nil {
+		return Failed(StepJob, err)
+	}
+	said, err := io.ReadAll(io.LimitReader(report, 1<<16))
+	if err != nil {
+		return Failed(StepJob, err)
+	}
+	after, executed := bytes.CutPrefix(said, []byte(ready))
+	if executed && len(after) == 0 {
+		return nil
+	}
+	var why Failure
+	if json.Unmarshal(after, &why) != nil || why.Step == "" {
+		return Failed(StepJob, fmt.Errorf("no report: %q", said))
+	}
+	return &why
+}
+
+// obey does what the daemon says, until that is gone (kill -9 included).
+func (s *Supervisor) obey(h Hands) {
+	for {
+		switch msg, err := s.control.ReadByte(); {
+		case err != nil:
+			h.Kill()
+			return
+		case msg == msgKill:
+			h.Kill()
+		case msg == msgTerm:
+			h.Ask()
+		}
+	}
+}
+
+// ended is the end of a box in which nothing is left.
+func ended(how unix.WaitStatus, limit string) *end {
+	e := &end{Code: how.ExitStatus(), Limit: limit}
+	if how.Signaled() {
+		e.Signal = how.Signal().String()
+	}
+	var all unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_CHILDREN, &all) == nil {
+		e.CPU = time.Duration(all.Utime.Nano() + all.Stime.Nano())
+	}
+	return e
+}
