@@ -87,7 +87,7 @@ func others(program, ws string) []one {
 	if firejail, err := exec.LookPath("firejail"); err == nil {
 		out = append(out, one{"firejail", plainly(firejail, "--quiet", "--noprofile", "--net=none", "--private-tmp", "--private-dev", "--caps.drop=all", "--nonewprivs", "--seccomp", "--read-only=/", "--", "/bin/true")})
 	}
-	for _, o := range [][]string{{"codex", "sandbox", "linux", "--", "/bin/true"}, {"srt", "/bin/true"}} {
+	for _, o := range [][]string{{"codex", "sandbox", "--", "/bin/true"}, {"srt", "/bin/true"}} {
 		if path, err := exec.LookPath(o[0]); err == nil {
 			out = append(out, one{strings.Join(o[:len(o)-1], " "), plainly(append([]string{path}, o[1:]...)...)})
 		}

@@ -50,7 +50,7 @@ func (c *conn) send(s *script, m mode, clone uint64, uidMap, gidMap string) erro
 	if err != nil {
 		return err
 	}
-	return c.pass(b, s.fds)
+	return c.pass(b, nil)
 }
 
 // pass hands an encoded script over, and descriptors for it.

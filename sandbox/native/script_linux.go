@@ -15,7 +15,6 @@ type script struct {
 	steps  []string // what each op is for, for whoever reads of its failure
 	data   []byte
 	relocs []uint32
-	fds    []int
 	step   string
 }
 
@@ -76,12 +75,6 @@ func (s *script) texts(all []string) arg {
 func (s *script) pointer(in arg, offset int, to arg) {
 	endian.PutUint64(s.data[int(in.value)+offset:], to.value)
 	s.relocs = append(s.relocs, uint32(in.value)+uint32(offset))
-}
-
-// fd is a descriptor of the daemon's, passed along.
-func (s *script) fd(n int) arg {
-	s.fds = append(s.fds, n)
-	return arg{3, uint64(len(s.fds) - 1)}
 }
 
 // passed is one of the descriptors that are passed along when it is sent.
@@ -154,7 +147,7 @@ func (s *script) encode(m mode, clone uint64, uidMap, gidMap string) ([]byte, er
 	at := headSize + len(s.ops)*opSize + 4*len(s.relocs)
 	h.Data = uint32(at+7) &^ 7
 	h.Size = (h.Data + uint32(len(s.data)) + 7) &^ 7
-	if len(s.ops) > 4096 || len(s.relocs) > 65536 || len(s.fds) > 64 || h.Size > 16<<20 {
+	if len(s.ops) > 4096 || len(s.relocs) > 65536 || h.Size > 16<<20 {
 		return nil, fmt.Errorf("a box of %d steps, %d texts and %d bytes is too large", len(s.ops), len(s.relocs), h.Size)
 	}
 	out := make([]byte, 0, h.Size)
