@@ -43,7 +43,6 @@ type Finder struct {
 	used   uint64 // counts uses of roots
 	held   map[string]*hold
 	made   uint64 // placeholders, ever
-	pool   *pool
 	active map[*Cover]bool
 	later  *time.Timer // takes away placeholders that nobody came back for
 	closed bool
@@ -66,11 +65,7 @@ func New(o Options) (*Finder, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := openPool(o.State)
-	if err != nil {
-		return nil, errors.Join(err, j.close())
-	}
-	return &Finder{opts: o, journal: j, pool: p, roots: map[string]*index{}, held: map[string]*hold{}, active: map[*Cover]bool{}}, nil
+	return &Finder{opts: o, journal: j, roots: map[string]*index{}, held: map[string]*hold{}, active: map[*Cover]bool{}}, nil
 }
 
 // Close lets go of everything. Covers must be done before.
@@ -89,7 +84,7 @@ func (f *Finder) Close() error {
 		x.close()
 	}
 	f.roots = nil
-	return errors.Join(left, f.pool.close(), f.journal.close())
+	return errors.Join(left, f.journal.close())
 }
 
 // Cover says how the protected names below a directory that a box may write are kept. The

@@ -70,7 +70,7 @@ func (f *Finder) removeHeld(p string, h *hold) error {
 		return nil // its directory is gone, or another
 	}
 	defer unix.Close(fd)
-	err = removePlaceholder(fd, filepath.Base(p), &h.is, f.pool.takeBack)
+	err = removePlaceholder(fd, filepath.Base(p), &h.is)
 	if err == unix.ENOENT || err == unix.ENOTEMPTY || errors.Is(err, errNotOurs) {
 		return nil // somebody made something of it
 	}

@@ -99,7 +99,7 @@ func (f *Finder) hold(c *Cover, p Placeholder) error {
 				return nil
 			}
 		}
-		if err := f.makePlaceholder(dir, name, p.Dir, p.file); err != nil {
+		if err := makePlaceholder(dir, name, p.Dir, p.file); err != nil {
 			return err
 		}
 		made, err := stat(dir, name)
@@ -118,10 +118,10 @@ func (f *Finder) hold(c *Cover, p Placeholder) error {
 	})
 }
 
-func (f *Finder) makePlaceholder(dir int, name string, isDir, isFile bool) error {
+func makePlaceholder(dir int, name string, isDir, isFile bool) error {
 	switch {
 	case isDir:
-		return f.pool.lend(dir, name)
+		return unix.Mkdirat(dir, name, dirMode)
 	case isFile:
 		fd, err := unix.Openat(dir, name, unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, fileMode)
 		if err != nil {
@@ -129,9 +129,9 @@ func (f *Finder) makePlaceholder(dir int, name string, isDir, isFile bool) error
 		}
 		return unix.Close(fd)
 	}
-	err := f.pool.link(dir, name)
+	err := unix.Mknodat(dir, name, unix.S_IFSOCK|fileMode, 0)
 	if err == unix.EPERM { // a filesystem without sockets
-		return f.makePlaceholder(dir, name, false, true)
+		return makePlaceholder(dir, name, false, true)
 	}
 	return err
 }
@@ -173,7 +173,7 @@ func (c *Cover) release() (filled []string, err error) {
 			continue
 		}
 		delete(f.held, p)
-		gone := in(c.index.top, rel, func(dir int, name string) error { return removePlaceholder(dir, name, &h.is, f.pool.takeBack) })
+		gone := in(c.index.top, rel, func(dir int, name string) error { return removePlaceholder(dir, name, &h.is) })
 		switch {
 		case errors.Is(gone, unix.ENOTEMPTY):
 			filled = append(filled, rel)
@@ -189,7 +189,7 @@ var errNotOurs = errors.New("it is not a placeholder of ours")
 // removePlaceholder removes a placeholder: what has nothing in it, and is the one that was
 // made or, where that is not known, looks like one. A file is put aside before the last look, so that
 // what somebody writes at the last moment is put back and not lost.
-func removePlaceholder(dir int, name string, is *id, removeDir func(int, string, file) error) error {
+func removePlaceholder(dir int, name string, is *id) error {
 	f, err := stat(dir, name)
 	if err != nil {
 		return err
@@ -199,7 +199,7 @@ func removePlaceholder(dir int, name string, is *id, removeDir func(int, string,
 	}
 	switch {
 	case f.is(unix.S_IFDIR):
-		return removeDir(dir, name, f)
+		return unix.Unlinkat(dir, name, unix.AT_REMOVEDIR) // and no other way: this ends mounts of it in boxes
 	case f.is(unix.S_IFSOCK):
 		return unix.Unlinkat(dir, name, 0)
 	case !f.is(unix.S_IFREG) || f.size != 0 || f.links != 1:
@@ -224,7 +224,7 @@ func removeLeft(p string) error {
 		return nil // its directory is gone, or another
 	}
 	defer unix.Close(fd)
-	err = removePlaceholder(fd, filepath.Base(p), nil, func(dir int, name string, _ file) error { return unix.Unlinkat(dir, name, unix.AT_REMOVEDIR) })
+	err = removePlaceholder(fd, filepath.Base(p), nil)
 	if err == nil || err == unix.ENOENT || err == unix.ENOTEMPTY || errors.Is(err, errNotOurs) {
 		return nil
 	}
