@@ -137,15 +137,15 @@ func (i *Isolation) UnmarshalText(b []byte) error { return parse(i, isolationNam
 
 // Limits bound one run. Zero means the driver's own default, never "unlimited".
 type Limits struct {
-	Wall   time.Duration `json:"wall"`
-	Grace  time.Duration `json:"grace"`  // between asking a process to end and killing it
-	Output int64         `json:"output"` // bytes kept of each stream
-	Memory int64         `json:"memory"` // bytes of address space
-	Pids   int64         `json:"pids"`
-	Files  int64         `json:"files"` // open descriptors
-	Size   int64         `json:"size"`  // bytes of one file
-	Disk   int64         `json:"disk"`  // bytes written to files in all
-	CPU    time.Duration `json:"cpu"`   // time on the processors, of all processes together
+	Wall   time.Duration `json:"wall,omitzero"`
+	Grace  time.Duration `json:"grace,omitzero"`  // between asking a process to end and killing it
+	Output int64         `json:"output,omitzero"` // bytes kept of each stream
+	Memory int64         `json:"memory,omitzero"` // bytes of address space
+	Pids   int64         `json:"pids,omitzero"`
+	Files  int64         `json:"files,omitzero"` // open descriptors
+	Size   int64         `json:"size,omitzero"`  // bytes of one file
+	Disk   int64         `json:"disk,omitzero"`  // bytes written to files in all
+	CPU    time.Duration `json:"cpu,omitzero"`   // time on the processors, of all processes together
 }
 
 // name and parse are the text of the small enumerations above. A value that is

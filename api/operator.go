@@ -65,12 +65,13 @@ func doctor(x *exchange) (any, error) {
 	c := x.engine.Config()
 	v := client.Doctor{Version: engine.Version(), Mode: Mode, Config: c.Path, State: c.StatePath, People: len(people), Warnings: c.Warnings}
 	for _, d := range x.engine.Drivers(x.r.Context()) {
-		v.Drivers = append(v.Drivers, driverView(d))
+		v.Drivers = append(v.Drivers, DriverView(d))
 	}
 	return v, err
 }
 
-func driverView(d engine.DriverReport) client.DriverReport {
+// DriverView is a report as clients get it.
+func DriverView(d engine.DriverReport) client.DriverReport {
 	v := client.DriverReport{Driver: d.Driver, Error: d.Error}
 	for _, f := range d.Findings {
 		v.Findings = append(v.Findings, client.Finding{Feature: string(f.Feature), Enforced: f.Enforced, Evidence: f.Evidence})

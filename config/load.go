@@ -173,10 +173,38 @@ func (c *Config) checkStore(d *strict.File) {
 	}
 }
 
+// Own is what no box reaches at any level: store, keys, socket, witness, configuration, and
+// the definitions and profiles beside it, as they resolve. A configuration directory of
+// writ's own is hidden whole, so that nothing can be put beside the file either.
+func (c *Config) Own() []string {
+	path := c.Path
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	dir := filepath.Dir(path)
+	own := []string{path, filepath.Join(dir, "tools"), filepath.Join(dir, "profiles")}
+	if filepath.Base(dir) == "writ" {
+		own = []string{dir}
+	}
+	if l := c.File.Listen; l.Key != "" && !policy.Below(l.Key, own[0]) {
+		own = append(own, l.Key)
+	}
+	hide := []string{c.StatePath}
+	if !policy.Below(c.Witness, c.StatePath) {
+		hide = append(hide, c.Witness)
+	}
+	return append(hide, own...)
+}
+
+// OwnOf is Own of a configuration that may not hold, or not be there.
+func OwnOf(path string) []string { return leniently(path).Own() }
+
 // StateOf finds the state directory of a configuration that may not hold: a
 // daemon that runs must be reachable, above all to be stopped, while somebody is
 // editing the file.
-func StateOf(path string) string {
+func StateOf(path string) string { return leniently(path).StatePath }
+
+func leniently(path string) *Config {
 	d := source(filepath.Base(path))
 	c := &Config{Path: path, File: defaults(), lines: d.Lines(), trails: map[string][]string{}}
 	if text, err := os.ReadFile(path); err == nil {
@@ -186,7 +214,7 @@ func StateOf(path string) string {
 		c.File.Store = Store{}
 		c.checkStore(d)
 	}
-	return c.StatePath
+	return c
 }
 
 // StateHome is the default directory of writ's state.

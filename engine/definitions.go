@@ -83,8 +83,11 @@ func flat(text string) map[string]string {
 				walk(fmt.Sprintf("%s[%d]", key, i), e)
 			}
 		default:
-			b, _ := json.Marshal(v) // it was JSON
-			out[key] = string(b)
+			var b strings.Builder
+			enc := json.NewEncoder(&b)
+			enc.SetEscapeHTML(false) // a person reads it
+			enc.Encode(v)            // it was JSON
+			out[key] = strings.TrimSuffix(b.String(), "\n")
 		}
 	}
 	walk("", v)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -14,7 +13,6 @@ import (
 	"github.com/writ-run/writ/action"
 	"github.com/writ-run/writ/config"
 	"github.com/writ-run/writ/decide"
-	"github.com/writ-run/writ/policy"
 	"github.com/writ-run/writ/store"
 	"github.com/writ-run/writ/tool"
 	"github.com/writ-run/writ/tool/define"
@@ -154,7 +152,7 @@ func (r *rules) input() decide.Input {
 	in := decide.Input{
 		Types: cfg.Types, Presets: cfg.Presets, Tools: r.catalog.All(), Rules: map[string]decide.Rule{}, Held: r.held, Registered: r.standings(),
 		Commands: access.Set[[]string]{V: findPrograms(config.Programs(f.ToolAccess.RestrictedCommands), f.Sandboxing.Subprocess.ExtraSafePathPrefixes), At: cfg.At("tool_access.restricted_commands")},
-		Hide:     hidden(cfg), Digest: cfg.Digest,
+		Hide:     cfg.Own(), Digest: cfg.Digest,
 		Backends: decide.Backends{Default: string(f.Sandboxing.DefaultBackend), ByCategory: map[action.Category]string{}},
 		Limits: writ.Limits{
 			Wall:  time.Duration(f.Sandboxing.Subprocess.TimeoutSeconds) * time.Second,
@@ -182,29 +180,6 @@ func (r *rules) input() decide.Input {
 		in.Rules[name] = rule
 	}
 	return in
-}
-
-// hidden is writ's own: store, keys, socket, witness, configuration, and the
-// definitions and profiles beside it, as they resolve. A configuration directory of
-// writ's own is hidden whole, so that nothing can be put beside the file either.
-func hidden(cfg *config.Config) []string {
-	path := cfg.Path
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
-	}
-	dir := filepath.Dir(path)
-	own := []string{path, filepath.Join(dir, "tools"), filepath.Join(dir, "profiles")}
-	if filepath.Base(dir) == "writ" {
-		own = []string{dir}
-	}
-	if l := cfg.File.Listen; l.Key != "" && !policy.Below(l.Key, own[0]) {
-		own = append(own, l.Key)
-	}
-	hide := []string{cfg.StatePath}
-	if !policy.Below(cfg.Witness, cfg.StatePath) {
-		hide = append(hide, cfg.Witness)
-	}
-	return append(hide, own...)
 }
 
 // chain is the names of an agent and its ancestors, nearest first.

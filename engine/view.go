@@ -137,9 +137,12 @@ type DriverReport struct {
 }
 
 // Drivers probes every driver.
-func (e *Engine) Drivers(ctx context.Context) []DriverReport {
+func (e *Engine) Drivers(ctx context.Context) []DriverReport { return Reports(ctx, e.drivers) }
+
+// Reports probes drivers.
+func Reports(ctx context.Context, drivers sandbox.Set) []DriverReport {
 	var out []DriverReport
-	for _, d := range e.drivers {
+	for _, d := range drivers {
 		r := DriverReport{Driver: d.Name()}
 		var err error
 		if r.Findings, err = d.Probe(ctx); err != nil {

@@ -164,3 +164,23 @@ func (fs Features) why(f Feature) string {
 	}
 	return ""
 }
+
+// Meaning says what a limit that ended a run means for whoever reads of it; the name itself
+// where it says enough.
+func Meaning(limit string) string {
+	switch limit {
+	case "memory":
+		return "all of it together used more memory than it may"
+	case "pids":
+		return "it began more processes than it may"
+	case "file size":
+		return "it wrote a file larger than it may"
+	case "disk":
+		return "it wrote more to the disk than it may"
+	case "cpu":
+		return "it used more time on the processors than it may"
+	case "unmeasured":
+		return "what it uses could not be measured"
+	}
+	return limit
+}

@@ -11,6 +11,13 @@ import (
 func (f *File) text(path string, n ast.Node, u encoding.TextUnmarshaler) {
 	s, ok := n.(*ast.StringNode)
 	if !ok {
+		// Of a number, what takes the word knows best what is missing: a unit, mostly.
+		if t := n.Type(); t == ast.IntegerType || t == ast.FloatType {
+			if err := u.UnmarshalText([]byte(n.GetToken().Value)); err != nil {
+				f.RejectAt(line(n), path, "%s", Describe(err))
+				return
+			}
+		}
 		f.RejectAt(line(n), path, "must be a word, not %s", kind(n))
 		return
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -11,7 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/writ-run/writ/api"
 	"github.com/writ-run/writ/client"
+	"github.com/writ-run/writ/config"
+	"github.com/writ-run/writ/engine"
 	"github.com/writ-run/writ/sandbox"
 	"github.com/writ-run/writ/sandbox/prove"
 )
@@ -49,6 +53,13 @@ anything is broken or inconclusive.`,
 }
 
 func (a *app) examine(ctx context.Context) error {
+	path, err := config.Path(a.configFlag)
+	if err != nil {
+		return err
+	}
+	if _, missing := os.Stat(path); errors.Is(missing, os.ErrNotExist) && a.configFlag == "" && os.Getenv("WRIT_CONFIG") == "" {
+		return a.examineBare(ctx, path)
+	}
 	daemon, err := a.connect(ctx)
 	if err != nil {
 		return err
@@ -62,6 +73,24 @@ func (a *app) examine(ctx context.Context) error {
 		return err
 	}
 	d.Warnings = append(d.Warnings, short...)
+	if a.json {
+		return printJSON(withRemedies(d))
+	}
+	return showDoctor(d)
+}
+
+// examineBare examines a machine on which nothing is set up: 'writ run' works there.
+func (a *app) examineBare(ctx context.Context, path string) (err error) {
+	drivers, end, err := engine.Sandboxes(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, end()) }()
+	d := client.Doctor{Version: engine.Version(), Mode: api.Mode, Config: path, State: config.StateOf(path),
+		Warnings: []string{"there is no configuration yet: 'writ run' and 'writ shell' work without; 'writ init' makes one for agents"}}
+	for _, r := range engine.Reports(ctx, drivers) {
+		d.Drivers = append(d.Drivers, api.DriverView(r))
+	}
 	if a.json {
 		return printJSON(withRemedies(d))
 	}

@@ -165,6 +165,18 @@ func TestProtectedNamesThatAppear(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	for script, gone := range map[string]string{
+		"git init -q --bare sub && git -C sub config core.fsmonitor 'touch /x'":                                                                                           "sub/config",
+		`mkdir b2; git init -q a2; git -C a2 config core.fsmonitor x; python3 -c "import ctypes,sys;sys.exit(ctypes.CDLL(None).renameat2(-100,b'a2',-100,b'b2',2))"`:      "b2/.git/config",
+		"G=node_modules/z/.git/modules/m; mkdir -p p; git init -q --bare $G; git --git-dir=$G config core.fsmonitor x; echo \"gitdir: ../$G\" >p/.git; echo fine >p/file": "p/.git",
+	} {
+		if o := w.shell(script); o.code != 0 || !strings.Contains(o.out, "undone, since it is protected") || !strings.Contains(o.out, gone) {
+			t.Errorf("%s: %+v", script, o)
+		}
+		if _, err := os.Lstat(filepath.Join(w.ws, gone)); err == nil {
+			t.Errorf("%s is still there", gone)
+		}
+	}
 	kept, _ := filepath.Glob(w.state("quarantine", "*", "a", "b", ".envrc"))
 	if len(kept) != 1 {
 		t.Errorf("nothing may be lost: %v", kept)

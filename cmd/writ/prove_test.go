@@ -189,3 +189,18 @@ func TestVerdictOf(t *testing.T) {
 		}
 	}
 }
+
+// On a machine where nothing is set up, doctor examines what 'writ run' would use.
+func TestDoctorBare(t *testing.T) {
+	cmd := exec.Command(program, "doctor")
+	cmd.Env = []string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "there is no configuration yet: 'writ run' and 'writ shell' work without") || !strings.Contains(string(out), "driver native\n") {
+		t.Errorf("%v: %s", err, out)
+	}
+	cmd = exec.Command(program, "doctor", "--config", "/nowhere/writ.yaml")
+	cmd.Env = []string{"HOME=" + t.TempDir()}
+	if out, err := cmd.CombinedOutput(); err == nil {
+		t.Errorf("one that was named has to be there: %s", out)
+	}
+}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -14,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/sandbox/reach"
 )
 
 // Exit codes of 'writ run' besides the command's own.
@@ -85,6 +85,7 @@ func (a *app) shellCommand() *cobra.Command {
 		Example: "  writ shell\n  writ shell --read ~/data",
 		Args:    exactly(0, "no arguments; 'writ run -- COMMAND' runs one"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			c.env = append(c.env, `PS1=(writ) \w\$ `) // so that one knows where one is
 			return a.runConfined(cmd.Context(), &c, []string{"/bin/bash", "--norc", "--noprofile", "-i"})
 		},
 	}
@@ -107,6 +108,9 @@ func (c *confined) flags(cmd *cobra.Command) {
 
 // place is one path that a person named, as it really is.
 func place(path string) (string, error) {
+	if path == "" {
+		return "", errors.New("is empty; name a file or a directory")
+	}
 	if rest, ok := strings.CutPrefix(path, "~/"); ok { // where no shell did it
 		home, err := os.UserHomeDir()
 		if err != nil {
@@ -139,11 +143,11 @@ func places(paths []string) ([]string, error) {
 
 // confinement is what the flags come to.
 func (c *confined) confinement() (out writ.Confinement, dir string, err error) {
-	if dir, err = place(c.dir); c.dir == "" {
-		dir, err = place(".")
-	}
-	if err != nil {
+	if dir, err = place(cmp.Or(c.dir, ".")); err != nil {
 		return out, "", err
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return out, "", fmt.Errorf("--dir %s: it is not a directory", dir)
 	}
 	read, err := places(c.read)
 	if err != nil {
@@ -153,8 +157,13 @@ func (c *confined) confinement() (out writ.Confinement, dir string, err error) {
 	if err != nil {
 		return out, "", fmt.Errorf("--write %w", err)
 	}
-	if dir == "/" || slices.Contains(write, "/") {
-		return out, "", errors.New("the root directory cannot be changed by a command; run it in a directory of its own")
+	for _, w := range append([]string{dir}, write...) {
+		if w == "/" {
+			return out, "", errors.New("the root directory cannot be changed by a command; run it in a directory of its own")
+		}
+		if slices.Contains([]string{"/tmp", "/var/tmp", "/dev/shm"}, w) {
+			return out, "", fmt.Errorf("a box has a %s of its own, and what it writes there is gone afterwards; use a directory in it, or elsewhere", w)
+		}
 	}
 	out = writ.Confinement{Read: read, Write: append([]string{dir}, write...), Exec: writ.Exec{Mode: writ.ExecAny}, Isolation: writ.Containerized, Limits: runLimits}
 	out.Limits.Memory, out.Limits.Pids = c.limits.Memory, cmp.Or(c.limits.Pids, runLimits.Pids)
@@ -192,6 +201,12 @@ func (c *confined) variables() (named []string, given map[string]string, err err
 		if name == "" {
 			return nil, nil, usagef("--env %q: write NAME or NAME=VALUE", v)
 		}
+		if why := reach.NotGiven(name); why != "" {
+			return nil, nil, usagef("--env %s: it would not reach the command: %s; leave it out", name, why)
+		}
+		if name == "PATH" {
+			return nil, nil, usagef("--env PATH: its PATH has the system's directories, and those of yours that it can reach; leave it out, and use --read for more")
+		}
 		if has {
 			given[name] = value
 		} else if _, there := os.LookupEnv(name); there {
@@ -201,28 +216,4 @@ func (c *confined) variables() (named []string, given map[string]string, err err
 		}
 	}
 	return named, given, nil
-}
-
-// lets is a gate that lets one command of a person's through: a box starts under a writ
-// and no other way (I1).
-type lets struct {
-	confine writ.Confinement
-	run     func(context.Context, writ.Writ) error
-}
-
-func (l lets) Decide(context.Context, writ.Call) (writ.Decision, error) {
-	return writ.Decision{Effect: writ.Allow, Class: writ.ClassNone, Confine: l.confine}, nil
-}
-func (l lets) Approve(context.Context, writ.Call, writ.Decision) (writ.Approval, error) {
-	return writ.Approval{}, writ.Fail(writ.Denied, "nobody is asked here", nil)
-}
-func (l lets) Record(context.Context, writ.Event) error { return nil }
-func (l lets) Run(ctx context.Context, w writ.Writ) (writ.Result, error) {
-	return writ.Result{}, l.run(ctx, w)
-}
-
-func through(ctx context.Context, confine writ.Confinement, run func(context.Context, writ.Writ) error) error {
-	l := lets{confine, run}
-	_, err := writ.NewGate(l, l, l, l).Do(ctx, writ.Call{ID: "run", Agent: "person", Tool: "run", Definition: writ.Digest{1}, Resolved: true})
-	return err
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/writ-run/writ/sandbox/native"
 	"github.com/writ-run/writ/sandbox/protect"
 	"github.com/writ-run/writ/sandbox/reach"
+	"github.com/writ-run/writ/sandbox/unasked"
 )
 
 // runTmp is how much a command that a person runs can have in its /tmp; builds need it.
@@ -36,8 +37,17 @@ func (a *app) runConfined(ctx context.Context, c *confined, argv []string) error
 	if err != nil {
 		return notStarted(err)
 	}
-	// It is not closed: its launcher goes when this program does, and nobody waits for it.
-	d := native.New(native.Options{Options: reach.Options{PathPrefixes: pathPrefixes(os.Getenv("PATH"), slices.Concat(confine.Read, confine.Write))}})
+	if err := a.hideOwn(&confine); err != nil {
+		return notStarted(err)
+	}
+	o := native.Options{Options: reach.Options{PathPrefixes: pathPrefixes(os.Getenv("PATH"), slices.Concat(confine.Read, confine.Write))}}
+	if c.limits.Memory > 0 || c.limits.Pids > 0 {
+		o.Deployment = "writ-run" // whose groups bound all of it together
+	}
+	d := native.New(o)
+	if o.Deployment != "" {
+		defer d.Close()
+	} // else its launcher goes when this program does, and nobody waits for it
 	go d.Warm(len(c.programs) > 0) // while the rest is looked at
 	named, given, err := c.variables()
 	if err != nil {
@@ -66,7 +76,7 @@ func (a *app) runConfined(ctx context.Context, c *confined, argv []string) error
 	d.Protect(finder)
 	var exit sandbox.Exit
 	var number int
-	err = through(ctx, confine, func(_ context.Context, w writ.Writ) error {
+	err = unasked.Do(ctx, confine, "", func(_ context.Context, w writ.Writ) error {
 		exit, number, err = inForeground(d, w, spec, fg)
 		return err
 	})
@@ -74,6 +84,35 @@ func (a *app) runConfined(ctx context.Context, c *confined, argv []string) error
 		return notStarted(err)
 	}
 	return ended(exit, number)
+}
+
+// hideOwn keeps writ's own files out of a box, whatever is around them. Where they could
+// be made, they are there first.
+func (a *app) hideOwn(c *writ.Confinement) error {
+	path, err := config.Path(a.configFlag)
+	if err != nil {
+		return err
+	}
+	for _, own := range append(config.OwnOf(path), config.StateHome()) {
+		if slices.ContainsFunc(c.Write, func(w string) bool { return reach.Within(own, w) }) && filepath.Ext(own) == "" {
+			if err := os.MkdirAll(own, 0o700); err != nil {
+				return err
+			}
+		}
+		real, err := filepath.EvalSymlinks(own)
+		if err != nil {
+			continue // it is not there, and cannot be made from inside
+		}
+		for _, p := range slices.Concat(c.Read, c.Write) {
+			if reach.Within(p, real) {
+				return fmt.Errorf("%s is writ's own and out of reach of every box; run the command elsewhere", p)
+			}
+		}
+		if !slices.Contains(c.Hide, real) {
+			c.Hide = append(c.Hide, real)
+		}
+	}
+	return nil
 }
 
 // protectFor keeps protected names for one run: several can go on at once, each with a
@@ -108,6 +147,12 @@ func ended(exit sandbox.Exit, number int) error {
 	case exit.Limit == "timeout":
 		fmt.Fprintf(os.Stderr, "writ run: ended after %s: the time limit\n", shortly(exit.Elapsed.Round(1e8)))
 		return exitCode(exitTimeout)
+	case exit.Limit != "" && exit.Limit != "cancelled":
+		fmt.Fprintln(os.Stderr, "writ run: ended: "+sandbox.Meaning(exit.Limit))
+	case exit.Met != "":
+		fmt.Fprintln(os.Stderr, "writ run: it came up against a limit: "+sandbox.Meaning(exit.Met))
+	}
+	switch {
 	case exit.Signal != "":
 		return exitCode(128 + number)
 	case exit.Code != 0:

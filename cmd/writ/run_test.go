@@ -57,6 +57,13 @@ func TestRun(t *testing.T) {
 	if err := os.WriteFile(policy, []byte("read: [outside]\nenv: [A=1]\ntimeout: 1s\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	small := filepath.Join(w.home, "small.yaml")
+	if err := os.WriteFile(small, []byte("memory_mib: 100\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(w.state(), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	big := strings.Repeat("0123456789abcdef", 1<<17)
 	for _, tc := range []struct {
 		name, stdin string
@@ -85,6 +92,20 @@ func TestRun(t *testing.T) {
 		{"a program that is not there", "", []string{"--", "nonsense"}, 125, `^$`, `writ run: the program "nonsense" was not found`},
 		{"nothing to run", "", []string{"--"}, 2, `^$`, `expected a command: writ run -- COMMAND`},
 		{"a directory that is not there", "", []string{"--read", "/nowhere", "--", "true"}, 125, `^$`, `/nowhere: there is no such file or directory; make it first`},
+		{"a program by its path", "", []string{"--", "./nonsense"}, 125, `^$`, `there is no program "\./nonsense": no such file or directory`},
+		{"a file that is no program", "", []string{"--", "./inside"}, 125, `^$`, `"\./inside" is not executable; chmod \+x it`},
+		{"a directory that is no program", "", []string{"--", "/usr"}, 125, `^$`, `"/usr" is a directory and no program`},
+		{"a file to run in", "", []string{"--dir", "inside", "--", "true"}, 125, `^$`, `inside: it is not a directory`},
+		{"an empty path", "", []string{"--read", "", "--", "true"}, 125, `^$`, `--read is empty; name a file or a directory`},
+		{"a temporary directory, whole", "", []string{"--write", "/tmp", "--", "true"}, 125, `^$`, `a box has a /tmp of its own, and what it writes there is gone afterwards`},
+		{"processes of the host", "", []string{"--read", "/proc", "--", "true"}, 125, `^$`, `/proc shows other processes and cannot be opened to a box, which has a /proc of its own; leave it out\n$`},
+		{"a variable of the box's own", "", []string{"--env", "HOME=/x", "--", "true"}, 2, `^$`, `--env HOME: it would not reach the command: a box has its own; leave it out`},
+		{"a variable that runs code", "", []string{"--env", "LD_PRELOAD=/x", "--", "true"}, 2, `^$`, `--env LD_PRELOAD: it would not reach the command: such names carry secrets, or code`},
+		{"a variable without a name", "", []string{"--env", "A B=1", "--", "true"}, 2, `^$`, `it is no name of a variable`},
+		{"another search path", "", []string{"--env", "PATH=/x", "--", "true"}, 2, `^$`, `--env PATH: its PATH has the system's directories`},
+		{"writ's state", "", []string{"--dir", w.state(), "--", "true"}, 125, `^$`, `is writ's own and out of reach of every box; run the command elsewhere`},
+		{"what is around writ's files", "", []string{"--read", w.home, "--", "sh", "-c", "cat " + w.config + "; ls -A " + w.state() + "; cat " + out}, 0, `^CANARY\n$`, `cat: .*No such file`},
+		{"memory of all processes", "", []string{"--policy", small, "--", "bash", "-c", `for i in 1 2 3 4; do python3 -c "x=bytearray(40<<20); import time; time.sleep(2)" & done; r=0; for j in $(jobs -p); do wait $j || r=$?; done; exit $r`}, 137, `^$`, `it came up against a limit: all of it together used more memory than it may|ended: all of it together used more memory`},
 		{"the root", "", []string{"--write", "/", "--", "true"}, 125, `^$`, `the root directory cannot be changed`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -102,6 +123,44 @@ func TestRun(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(extra, "made")); err != nil {
 		t.Error(err)
+	}
+}
+
+// Runs in one directory at the same time keep its protected names together: the one that
+// ends first takes nothing away from the other, and neither fails.
+func TestRunsTogether(t *testing.T) {
+	w := newWorld(t, standard, "")
+	begun, ended := filepath.Join(w.ws, "begun"), filepath.Join(w.ws, "ended")
+	long := exec.Command(program, "run", "--no-caches", "--", "bash", "-c", "touch begun; until test -e ended; do sleep 0.02; done; echo evil >.envrc; mkdir -p .claude/evil; exit 0")
+	long.Env, long.Dir = w.env(), w.ws
+	if err := long.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, func() bool { _, err := os.Stat(begun); return err == nil })
+	var all []*exec.Cmd
+	for range 4 {
+		cmd := exec.Command(program, "run", "--no-caches", "--", "true")
+		cmd.Env, cmd.Dir = w.env(), w.ws
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, cmd)
+	}
+	for _, cmd := range all {
+		if err := cmd.Wait(); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := os.WriteFile(ended, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := long.Wait(); err != nil {
+		t.Error(err)
+	}
+	quarantined, _ := filepath.Glob(w.state("run", "quarantine", "*"))
+	left, _ := filepath.Glob(filepath.Join(w.ws, ".*"))
+	if len(quarantined) > 0 || len(left) > 0 {
+		t.Errorf("written: %v, left: %v", quarantined, left)
 	}
 }
 

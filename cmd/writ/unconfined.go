@@ -127,7 +127,10 @@ func orUnconfined(err error) error {
 		return err
 	}
 	lines := []string{err.Error()}
-	if e.Err != nil { // a step failed; an error without a cause says by itself what to do
+	if !strings.Contains(e.Msg, "namespaces") && !strings.Contains(e.Msg, "Landlock") && !strings.Contains(e.Msg, "launcher") {
+		return err // it is about this command, and says by itself what to do
+	}
+	if e.Err != nil { // a step failed
 		if strings.HasSuffix(e.Msg, e.Err.Error()) { // once is enough
 			lines[0] = e.Msg
 		}

@@ -421,8 +421,8 @@ func TestNoSandboxNamesUnconfined(t *testing.T) {
 	}
 }
 
-// One that says by itself what to do is followed by nothing but the way without, and
-// others are left as they are.
+// What the machine lacks is followed by what to do about it, and the way without; what is
+// about one command is left as it is.
 func TestOrUnconfined(t *testing.T) {
 	way := "\n  'writ doctor' shows what works here; to run it with nothing confined, which is recorded: writ run --unsafe-unconfined -- COMMAND"
 	cause := errors.New("operation not permitted")
@@ -431,9 +431,9 @@ func TestOrUnconfined(t *testing.T) {
 		want string // a prefix; the machine's own remedies come between
 		all  bool
 	}{
-		{writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: /x belongs to root; chown it", nil), "sandbox_unavailable: /x belongs to root; chown it" + way, true},
-		{writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: mount: operation not permitted", cause), "sandbox_unavailable: mount: operation not permitted\n  ", false},
-		{writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: no box", cause), "sandbox_unavailable: no box: operation not permitted\n  ", false},
+		{writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: /x belongs to root; chown it", nil), "sandbox_unavailable: /x belongs to root; chown it", true},
+		{writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: no namespaces: operation not permitted", cause), "sandbox_unavailable: no namespaces: operation not permitted\n  ", false},
+		{writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: needs Landlock", cause), "sandbox_unavailable: needs Landlock: operation not permitted\n  ", false},
 		{writ.Fail(writ.Invalid, "the command cannot be executed", cause), "the command cannot be executed: operation not permitted", true},
 		{cause, "operation not permitted", true},
 	} {

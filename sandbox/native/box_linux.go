@@ -122,6 +122,7 @@ func (b *box) executed() error {
 
 // listen hears how the command ended, and then that nothing of it is left.
 func (b *box) listen() error {
+	said := false
 	for {
 		r, err := b.runner.cell.conn.next()
 		if err != nil {
@@ -129,15 +130,22 @@ func (b *box) listen() error {
 		}
 		switch r.What {
 		case saysEnded:
-			status := syscall.WaitStatus(r.A)
-			b.exit.Code = status.ExitStatus()
-			if status.Signaled() {
-				b.exit.Code, b.exit.Signal, b.signal = -1, status.Signal().String(), status.Signal()
-			}
+			b.exited(syscall.WaitStatus(r.A))
+			said = true
 		case saysCleared:
+			if !said { // its first process was killed, and all with it
+				b.exited(syscall.WaitStatus(r.A))
+			}
 			b.exit.CPU = time.Duration(r.User+r.System) * time.Microsecond
 			return nil
 		}
+	}
+}
+
+func (b *box) exited(status syscall.WaitStatus) {
+	b.exit.Code = status.ExitStatus()
+	if status.Signaled() {
+		b.exit.Code, b.exit.Signal, b.signal = -1, status.Signal().String(), status.Signal()
 	}
 }
 

@@ -3,6 +3,7 @@ package protect
 import (
 	"context"
 	"fmt"
+	"path"
 	"slices"
 
 	"github.com/writ-run/writ/policy"
@@ -47,7 +48,8 @@ type Cover struct {
 	plan   *plan
 	begun  uint64 // entries since then appeared
 	taken  []taken
-	held   bool // those are held for it
+	held   bool     // those are held for it
+	inWay  []string // placeholders of other processes where it may write
 	done   bool
 }
 
@@ -125,5 +127,11 @@ func (c *Cover) compute(ctx context.Context) error {
 		return fmt.Errorf("there are %d places to protect and at most %d can be: make a smaller directory the workspace, or let the tool's policy name what it may change", len(p.mounts), c.finder.opts.MaxMounts)
 	}
 	c.Mounts, c.Placeholders, c.Notes = p.mounts, p.placeholders, x.notes()
+	c.inWay = nil
+	for rel, e := range x.names {
+		if c.open != nil && e.placed && c.open(path.Join(x.root, rel)) {
+			c.inWay = append(c.inWay, path.Join(x.root, rel))
+		}
+	}
 	return nil
 }

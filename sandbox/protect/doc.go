@@ -16,10 +16,13 @@
 // too: git warns about a socket there. While they come and go the directory that holds them
 // gets a new time of change.
 //
+// Several processes may protect the same directory at once: locks say who needs
+// placeholders there, and the last one removes them, whoever made them.
+//
 // What is not looked at: directories that package managers fill (node_modules and the like;
 // see skipped), what lies in .git besides the names that git obeys, and, in a workspace of
 // more directories than the bound, those farthest from its root, which a Cover's Notes
-// name. Repositories without the name .git (bare ones) are not known.
+// name.
 //
 // Mounts hold against the box and not against other programs of the host: when one of those
 // renames or replaces a protected name during a run, the kernel takes the mount away, and

@@ -74,10 +74,21 @@ func (c *Cover) Done() ([]Appeared, error) {
 func (c *Cover) appeared() []string {
 	var out []string
 	for rel, e := range c.index.names {
-		if e.since > c.begun && !c.finder.mayWrite(path.Join(c.Root, rel)) {
+		if e.since > c.begun && !c.finder.mayWrite(path.Join(c.Root, rel)) && !(e.placed && c.elsewhere(rel)) {
 			out = append(out, rel)
 		}
 	}
 	slices.Sort(out)
 	return out
+}
+
+// elsewhere reports whether other processes need placeholders where a name is.
+func (c *Cover) elsewhere(rel string) (yes bool) {
+	c.finder.mu.Lock()
+	defer c.finder.mu.Unlock()
+	in(c.index.top, rel, func(dir int, _ string) error {
+		yes = c.finder.others(dir)
+		return nil
+	})
+	return yes
 }

@@ -59,6 +59,21 @@ func TestDone(t *testing.T) {
 		}, want: []string{"r/.git/config", "s/.gitattributes"}, stays: []string{"s/.git/config", "later"}},
 		{name: "git pointed elsewhere", run: makes("a/.git=gitdir: ../x\n", "b/.git>../x", "c/.git/commondir=../../x\n", "d/.git/gitdir=x\n", "e/.git=gitdir: /etc/.git/modules/x\n"),
 			want: []string{"a/.git", "b/.git", "c/.git/commondir", "d/.git/gitdir", "e/.git"}},
+		{name: "git pointed at what is not looked at", run: func(t *testing.T, root string) {
+			makes("r/.git/config="+safe, "node_modules/z/.git/modules/m/config="+evil, "a/.git=gitdir: ../node_modules/z/.git/modules/m\n",
+				"r/.git/modules/objects/m/config="+evil, "b/.git=gitdir: ../r/.git/modules/objects/m\n",
+				"c/.git=gitdir: ../lnk/z/.git/modules/m\n", "lnk>node_modules", "d/.git=gitdir: ../r/.git/modules/m\n", "r/.git/modules/m/HEAD=x")(t, root)
+		}, want: []string{"a/.git", "b/.git", "c/.git"}, stays: []string{"d/.git"}},
+		{name: "a repository without the name", run: makes("s/HEAD=x", "s/objects/", "s/refs/", "s/config="+evil, "s/hooks/post-checkout=x", "u/HEAD=x", "u/objects/", "u/refs/", "u/config="+safe, "v/HEAD=x", "v/config="+evil),
+			want: []string{"s/config", "s/hooks/post-checkout"}, stays: []string{"s/HEAD", "u/config", "v/config"}},
+		{name: "one that comes to be", before: []string{"s/objects/", "s/refs/", "s/config=" + evil, "w/objects/", "w/refs/"}, run: makes("s/HEAD=x", "w/hooks/post-checkout=x", "w/HEAD=x"),
+			want: []string{"s/config", "w/hooks/post-checkout"}},
+		{name: "directories exchanged", before: []string{"b/"}, run: func(t *testing.T, root string) {
+			makes("a/.git/config="+evil, "a/.git/hooks/post-checkout=x")(t, root)
+			if err := unix.Renameat2(unix.AT_FDCWD, root+"/a", unix.AT_FDCWD, root+"/b", unix.RENAME_EXCHANGE); err != nil {
+				t.Fatal(err)
+			}
+		}, want: []string{"b/.git/config", "b/.git/hooks/post-checkout"}, stays: []string{"a"}},
 		{name: "attributes and submodules", run: makes("a/.gitattributes=* filter=x\n", "b/.git/info/attributes=* filter=x\n", "b/.git/info/exclude=x\n", "c/.gitmodules=[submodule \"x\"]\npath=x\nurl=../x\nupdate=!x\n"),
 			want: []string{"a/.gitattributes", "b/.git/info/attributes", "c/.gitmodules"}, stays: []string{"b/.git/info/exclude"}},
 		{name: "below modules and worktrees", run: makes("a/.git/modules/m/hooks/post-checkout=x", "a/.git/modules/m/config="+evil, "a/.git/modules/m/modules/n/config="+evil, "a/.git/worktrees/w/config.worktree="+evil, "a/.git/worktrees/w/commondir=/x", "a/.git/modules/m/HEAD=x", "b/.git/modules/m/config=[core]\nworktree=../../../../../etc\n", "c/.git/modules/m/config=[core]\nworktree=../..\n", "d/.git/config=[core]\nworktree=../x\n"),
@@ -209,5 +224,63 @@ func TestOtherRunMayWrite(t *testing.T) {
 	}
 	if _, err := free.Done(); err == nil || err.Error() != "protected names: Done was called before" {
 		t.Errorf("a second Done: %v", err)
+	}
+}
+
+// A path that is too long to be looked at is said, and does not keep the next run from
+// looking at the rest.
+func TestTooDeep(t *testing.T) {
+	root := workspace(t)
+	f := finder(t, Options{})
+	c := cover(t, f, root)
+	must(t, c.Prepare())
+	dir, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY, 0)
+	must(t, err)
+	name := strings.Repeat("d", 250)
+	for range 20 {
+		must(t, unix.Mkdirat(dir, name, 0o755))
+		next, err := unix.Openat(dir, name, unix.O_PATH|unix.O_DIRECTORY, 0)
+		must(t, err)
+		unix.Close(dir)
+		dir = next
+	}
+	unix.Close(dir)
+	makes("e/1/2/3/r/.git/config=[core]\n\tfsmonitor = x\n", "z/.envrc=x")(t, root)
+	found, err := c.Done()
+	var moved, said []string
+	for _, a := range found {
+		if a.MovedTo != "" {
+			moved = append(moved, strings.TrimPrefix(a.Path, root+"/"))
+		} else {
+			said = append(said, a.Why)
+		}
+	}
+	if diff := cmp.Diff([]string{"e/1/2/3/r/.git/config", "z/.envrc"}, moved); diff != "" || len(said) != 1 || err != nil {
+		t.Errorf("%s %v %v", diff, said, err)
+	}
+	c = cover(t, f, root)
+	must(t, c.Prepare())
+	makes("y/.envrc=x")(t, root)
+	if diff := cmp.Diff([]string{"y/.envrc"}, ended(t, c)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What was counted is not counted again when a directory moves about.
+func TestManyMoves(t *testing.T) {
+	var items []string
+	for i := range 200 {
+		items = append(items, fmt.Sprintf("d0/%d=x", i))
+	}
+	root := workspace(t, items...)
+	f := finder(t, Options{MaxDirs: 10}) // and 50 names a directory
+	for i := range 20 {
+		c := cover(t, f, root)
+		must(t, c.Prepare())
+		must(t, os.Rename(fmt.Sprintf("%s/d%d", root, i), fmt.Sprintf("%s/d%d", root, i+1)))
+		makes(fmt.Sprintf("n%d/.envrc=x", i%3))(t, root)
+		if diff := cmp.Diff([]string{fmt.Sprintf("n%d/.envrc", i%3)}, ended(t, c)); diff != "" {
+			t.Fatalf("after %d: %s", i, diff)
+		}
 	}
 }

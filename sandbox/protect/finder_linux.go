@@ -17,7 +17,7 @@ type Options struct {
 	State      string // directory of this program's own: the journal of placeholders
 	Quarantine string // where to move what a run must not leave behind; made when needed
 	MaxDirs    int    // directories of one workspace that are looked at and watched; zero: 20000
-	MaxMounts  int    // most mounts of one Cover; zero: 500
+	MaxMounts  int    // most mounts of one Cover; zero: 4000
 	// Unwatched is for one run: it looks at everything before and after. To stop watching
 	// takes the kernel longer than to look at a few hundred directories.
 	Unwatched bool
@@ -28,7 +28,7 @@ type Options struct {
 
 const (
 	defaultDirs   = 20_000
-	defaultMounts = 500
+	defaultMounts = 4000
 	maxRoots      = 32 // workspaces that are watched at once
 )
 
@@ -42,6 +42,7 @@ type Finder struct {
 	roots  map[string]*index
 	used   uint64 // counts uses of roots
 	held   map[string]*hold
+	locks  map[[2]uint64]*lock
 	made   uint64 // placeholders, ever
 	active map[*Cover]bool
 	later  *time.Timer // takes away placeholders that nobody came back for
@@ -65,7 +66,7 @@ func New(o Options) (*Finder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Finder{opts: o, journal: j, roots: map[string]*index{}, held: map[string]*hold{}, active: map[*Cover]bool{}}, nil
+	return &Finder{opts: o, journal: j, roots: map[string]*index{}, held: map[string]*hold{}, locks: map[[2]uint64]*lock{}, active: map[*Cover]bool{}}, nil
 }
 
 // Close lets go of everything. Covers must be done before.
@@ -80,11 +81,16 @@ func (f *Finder) Close() error {
 		f.later.Stop()
 	}
 	left := f.takeAway(true)
+	var needed []string // by others, who take them away
+	for p, h := range f.held {
+		needed = append(needed, p)
+		f.unshare(h.lock)
+	}
 	for _, x := range f.roots {
 		x.close()
 	}
 	f.roots = nil
-	return errors.Join(left, f.journal.close())
+	return errors.Join(left, f.journal.close(needed))
 }
 
 // Cover says how the protected names below a directory that a box may write are kept. The

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 
@@ -42,6 +43,7 @@ type entry struct {
 	risky   []string // of a .git/config: the keys that are not known to be harmless,
 	was     []string // and those of the one before it;
 	perTree bool     // whether it asks for a config.worktree
+	placed  bool     // it looks like a placeholder, of another process
 }
 
 // An index is what is known of one workspace.
@@ -61,8 +63,10 @@ type index struct {
 	dirs    map[string]region // directories that were looked at
 	wds     map[int32]string
 	byDir   map[string]int32
-	unseen  map[string]bool // directories that were not looked at, since there are too many
-	entries int
+	unseen  map[string]bool  // directories that were not looked at, since there are too many
+	entries int              // in all of them,
+	sizes   map[string]int   // and in each
+	bare    map[string]bool  // directories that are repositories without the name .git
 	blind   string           // why changes go unnoticed, so that everything is looked at each time
 	wanted  *wanted          // what the names come to,
 	plans   map[string]*plan // and by a letter for each of those, whether it is open
@@ -87,7 +91,9 @@ func (x *index) close() {
 // refresh brings the index up to date. most bounds the directories.
 func (x *index) refresh(ctx context.Context, most int) error {
 	x.now++
-	if x.names == nil || x.blind != "" {
+	// Where there was too much to look at, there may be less by now.
+	roomy := len(x.unseen) > 0 && len(x.dirs) < most*9/10 && x.entries < 45*most
+	if x.names == nil || x.blind != "" || roomy {
 		return x.walk(ctx, most)
 	}
 	again, err := x.drain(ctx, most)
@@ -106,6 +112,7 @@ func (x *index) walk(ctx context.Context, most int) error {
 		unix.Close(x.watch) // the cheapest way to end all watches
 	}
 	x.names, x.dirs = map[string]entry{}, map[string]region{}
+	x.sizes, x.bare = map[string]int{}, map[string]bool{}
 	x.wds, x.byDir = map[int32]string{}, map[string]int32{}
 	x.unseen, x.entries, x.blind = map[string]bool{}, 0, ""
 	x.version++
@@ -155,6 +162,9 @@ func (x *index) scan(ctx context.Context, queue []place, most int, before map[st
 // look looks at one directory and returns those in it that count. What was there and is
 // not now has nothing in it; nor has what this user cannot read, nor a box of the same user.
 func (x *index) look(at place, before map[string]entry) ([]place, error) {
+	if above, known := x.dirs[parent(at.rel)]; at.rel != "" && (!known || x.bare[parent(at.rel)] && above == inGit) {
+		return nil, nil // what holds it turned out to be a repository by itself
+	}
 	var entries []os.DirEntry
 	err := readable(x.top, at.rel, func(fd int) (err error) {
 		x.observe(fd, at.rel) // before reading, so that nothing comes between
@@ -165,10 +175,19 @@ func (x *index) look(at place, before map[string]entry) ([]place, error) {
 	if err == unix.ENOENT || err == unix.ENOTDIR || err == unix.ELOOP || err == unix.EACCES && os.Geteuid() != 0 {
 		return nil, nil
 	}
+	if err == unix.ENAMETOOLONG {
+		x.unseen[at.rel] = true
+		return nil, nil
+	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: %w", path.Join(x.root, at.rel), err)
 	}
-	x.entries += len(entries)
+	x.entries += len(entries) - x.sizes[at.rel]
+	x.sizes[at.rel] = len(entries)
+	if bare := at.in == ordinary && isBare(entries); bare || x.bare[at.rel] {
+		x.setBare(at.rel, bare)
+		at.in = x.dirs[at.rel]
+	}
 	var below []place
 	for _, e := range entries {
 		if next, ok := x.name(at, e.Name(), e.IsDir(), before); ok {
@@ -210,7 +229,7 @@ func (x *index) note(rel string, class policy.Class, where region, before map[st
 		}
 		return entry{}, false
 	}
-	e := entry{id: f.id, kind: f.mode & unix.S_IFMT, class: class, where: where, since: x.now}
+	e := entry{id: f.id, kind: f.mode & unix.S_IFMT, class: class, where: where, since: x.now, placed: f.looksPlaced()}
 	old, ok := x.names[rel]
 	if !ok {
 		old, ok = before[rel]
@@ -230,4 +249,34 @@ func (x *index) note(rel string, class policy.Class, where region, before map[st
 	}
 	x.names[rel] = e
 	return e, true
+}
+
+// bareNames are what makes a directory a repository to git, whatever it is called.
+var bareNames = []string{"HEAD", "objects", "refs"}
+
+func inBare(name string) bool { return slices.Contains(bareNames, name) }
+
+func isBare(entries []os.DirEntry) bool {
+	n := 0
+	for _, e := range entries {
+		if inBare(e.Name()) && e.IsDir() == (e.Name() != "HEAD") {
+			n++
+		}
+	}
+	return n == len(bareNames)
+}
+
+// setBare notes whether a directory is a repository by itself, in which git obeys what it
+// obeys in a .git. What was known below it was known otherwise.
+func (x *index) setBare(rel string, bare bool) {
+	if bare != x.bare[rel] {
+		x.version++
+		x.dropBelow(rel)
+	}
+	x.dirs[rel] = ordinary
+	delete(x.bare, rel)
+	if bare {
+		x.dirs[rel] = inGit
+		x.bare[rel] = true
+	}
 }

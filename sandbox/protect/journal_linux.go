@@ -37,13 +37,17 @@ func openJournal(state string) (*journal, error) {
 	}
 	j := &journal{file: f, known: map[string]bool{}}
 	left, err := j.read()
+	var needed []string // by another process
 	if err == nil {
 		for _, p := range left {
-			err = errors.Join(err, removeLeft(p))
+			gone, failed := removeLeft(p)
+			if err = errors.Join(err, failed); !gone {
+				needed = append(needed, p)
+			}
 		}
 	}
 	if err == nil {
-		err = errors.Join(f.Truncate(0), seekStart(f))
+		err = errors.Join(f.Truncate(0), seekStart(f), j.note(needed))
 	}
 	if err != nil {
 		f.Close()
@@ -97,7 +101,8 @@ func (j *journal) note(paths []string) error {
 	return nil
 }
 
-// close empties the journal: no placeholder is left.
-func (j *journal) close() error {
-	return errors.Join(j.file.Truncate(0), j.file.Close())
+// close leaves the paths at which placeholders are still needed, by others.
+func (j *journal) close(needed []string) error {
+	clear(j.known)
+	return errors.Join(j.file.Truncate(0), seekStart(j.file), j.note(needed), j.file.Close())
 }

@@ -56,19 +56,27 @@ func (x *index) judgeRepository(rel string, e entry) []finding {
 			to = path.Join(x.root, parent(rel), to)
 		}
 		inside, ok := strings.CutPrefix(path.Clean(to), x.root+"/")
-		parts := strings.Split(inside, "/")
-		for i := range len(parts) - 1 {
-			if ok && parts[i] == ".git" && (parts[i+1] == "modules" || parts[i+1] == "worktrees") {
-				return true
-			}
-		}
-		return false
+		return ok && x.judged(inside)
 	})
 	if fine {
 		return nil
 	}
 	return []finding{{rel, ".git points git at another place"}}
 }
+
+// judged reports whether a directory is below modules or worktrees of a repository that is
+// known, and nowhere that is passed over there.
+func (x *index) judged(rel string) bool {
+	repository, below, ok := strings.Cut("/"+rel, "/.git/")
+	e := x.names[strings.TrimPrefix(repository+"/.git", "/")]
+	parts := strings.Split(below, "/")
+	return ok && e.class == policy.Repository && e.kind == unix.S_IFDIR && (parts[0] == "modules" || parts[0] == "worktrees") &&
+		!slices.ContainsFunc(parts, func(p string) bool { return p == ".git" || slices.Contains(passedOver, policy.Fold(p)) })
+}
+
+// passedOver are directories of a repository in which there is nothing that git obeys, and
+// too much to look at.
+var passedOver = []string{"objects", "refs", "logs"}
 
 // judgeGit judges a name that git obeys: in a .git, or in what is like one below modules
 // and worktrees.
@@ -118,7 +126,7 @@ func (x *index) judgeBelow(rel string, left *int) []finding {
 		switch {
 		case slices.Contains(policy.GitNames(), name):
 			out = append(out, x.judgeGit(at, name, f.kind, nil)...)
-		case f.kind == unix.S_IFDIR && name != "objects" && name != "refs" && name != "logs":
+		case f.kind == unix.S_IFDIR && !slices.Contains(passedOver, name):
 			out = append(out, x.judgeBelow(at, left)...)
 		}
 	}

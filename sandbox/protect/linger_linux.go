@@ -32,10 +32,14 @@ func (c *Cover) untouched(rel string, h *hold) bool {
 	return err == nil
 }
 
-// lingers has placeholders without runs taken away after a while.
-func (f *Finder) lingers() {
-	if f.later == nil {
-		f.later = time.AfterFunc(f.opts.Linger, func() {
+// lookAgain is when placeholders that other processes need are looked at once more.
+const lookAgain = 250 * time.Millisecond
+
+// lingers has placeholders without runs taken away after a while. Without Linger that is
+// when the Finder closes.
+func (f *Finder) lingers(after time.Duration) {
+	if f.later == nil && f.opts.Linger > 0 {
+		f.later = time.AfterFunc(after, func() {
 			f.mu.Lock()
 			defer f.mu.Unlock()
 			f.later = nil
@@ -46,18 +50,30 @@ func (f *Finder) lingers() {
 	}
 }
 
-// takeAway removes placeholders that have no runs, and whose time is over or all.
+// takeAway removes placeholders that have no runs, and whose time is over or all. Those
+// that other processes need stay, and are looked at again.
 func (f *Finder) takeAway(all bool) (err error) {
+	next := time.Duration(0)
 	for p, h := range f.held {
 		if h.runs > 0 {
 			continue
 		}
-		if !all && time.Until(h.until) > 0 {
-			f.lingers()
-			continue
+		wait := time.Until(h.until)
+		if all || wait <= 0 {
+			alone, failed := h.lock.alone(func() error { return f.removeHeld(p, h) })
+			err = errors.Join(err, failed)
+			if alone {
+				f.letGo(p)
+				continue
+			}
+			wait = lookAgain
 		}
-		delete(f.held, p)
-		err = errors.Join(err, f.removeHeld(p, h))
+		if next == 0 || wait < next {
+			next = wait
+		}
+	}
+	if next > 0 && !all {
+		f.lingers(next)
 	}
 	return err
 }

@@ -24,6 +24,7 @@ const (
 // A hold is a placeholder that is there, for as many runs as need it.
 type hold struct {
 	runs  int
+	lock  *lock
 	is    id
 	nth   uint64    // of all that were made
 	until time.Time // with no runs: when it is taken away
@@ -67,6 +68,9 @@ func (c *Cover) take() error {
 	if err := f.journal.note(paths); err != nil {
 		return err
 	}
+	if err := errors.Join(c.conflicts(), c.makeWay()); err != nil {
+		return err
+	}
 	var never []string
 	c.taken, c.held = nil, true
 	for _, p := range c.Placeholders {
@@ -89,33 +93,96 @@ func (c *Cover) take() error {
 	return nil
 }
 
-// hold makes one placeholder, or counts one more run for it.
+// conflicts: a run that may change a name, and one from which it is kept, do not go on at
+// the same time: the first can take the name away from under the mounts of the second.
+func (c *Cover) conflicts() error {
+	for o := range c.finder.active {
+		if o == c || !o.held {
+			continue
+		}
+		for _, pair := range [][2]*Cover{{c, o}, {o, c}} {
+			for _, m := range pair[0].Mounts {
+				if m.How != Pin && pair[1].opened(m.Path) {
+					return fmt.Errorf("%s is changed by one run and kept as it is for another; try again when the other has ended", m.Path)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// makeWay removes placeholders that other runs needed where this one may write. Those that
+// some still need cannot be there and not be there.
+func (c *Cover) makeWay() error {
+	if c.open == nil {
+		return nil
+	}
+	f := c.finder
+	for _, p := range c.inWay {
+		if gone, err := removeLeft(p); err != nil || !gone {
+			return errors.Join(fmt.Errorf("%s is kept as it is for another run; try again when that has ended", p), err)
+		}
+	}
+	for p, h := range f.held {
+		if !strings.HasPrefix(p, c.Root+"/") || !c.open(p) {
+			continue
+		}
+		alone := false
+		var err error
+		if h.runs == 0 {
+			alone, err = h.lock.alone(func() error { return f.removeHeld(p, h) })
+		}
+		if err != nil || !alone {
+			return errors.Join(fmt.Errorf("%s is kept as it is for another run; try again when that has ended", p), err)
+		}
+		f.letGo(p)
+	}
+	return nil
+}
+
+// hold makes one placeholder, takes over one of another process, or counts one more run for
+// one of ours.
 func (f *Finder) hold(c *Cover, p Placeholder) error {
 	rel := strings.TrimPrefix(p.Path, c.Root+"/")
 	return in(c.index.top, rel, func(dir int, name string) error {
-		if h := f.held[p.Path]; h != nil {
-			if now, err := stat(dir, name); err == nil && now.id == h.is {
-				h.runs++
-				return nil
+		h := f.held[p.Path]
+		now, err := stat(dir, name)
+		if h != nil && err == nil && now.id == h.is {
+			h.runs++
+			return nil
+		}
+		if h == nil {
+			l, lockErr := f.share(dir) // before looking: nobody removes any from now on
+			if lockErr != nil {
+				return lockErr
+			}
+			h = &hold{lock: l}
+			f.held[p.Path] = h
+			now, err = stat(dir, name)
+		}
+		if err != nil || !now.looksPlaced() {
+			if err = makePlaceholder(dir, name, p.Dir, p.file); err == nil {
+				now, err = stat(dir, name)
 			}
 		}
-		if err := makePlaceholder(dir, name, p.Dir, p.file); err != nil {
-			return err
-		}
-		made, err := stat(dir, name)
 		if err != nil {
+			if h.runs == 0 {
+				f.letGo(p.Path)
+			}
 			return err
-		}
-		h := f.held[p.Path]
-		if h == nil {
-			h = &hold{}
-			f.held[p.Path] = h
 		}
 		f.made++
-		h.is, h.nth = made.id, f.made
+		h.is, h.nth = now.id, f.made
 		h.runs++
 		return nil
 	})
+}
+
+// letGo forgets a placeholder that is not there, or is for others to remove.
+func (f *Finder) letGo(p string) {
+	h := f.held[p]
+	delete(f.held, p)
+	f.unshare(h.lock)
 }
 
 func makePlaceholder(dir int, name string, isDir, isFile bool) error {
@@ -166,14 +233,23 @@ func (c *Cover) release() (filled []string, err error) {
 		if h.runs--; h.runs > 0 {
 			continue
 		}
+		h.until = time.Now().Add(f.opts.Linger)
 		rel := strings.TrimPrefix(p, c.Root+"/")
 		if f.opts.Linger > 0 && c.untouched(rel, h) {
-			h.until = time.Now().Add(f.opts.Linger)
-			f.lingers()
+			f.lingers(f.opts.Linger)
 			continue
 		}
-		delete(f.held, p)
-		gone := in(c.index.top, rel, func(dir int, name string) error { return removePlaceholder(dir, name, &h.is) })
+		var gone error
+		alone, lockErr := h.lock.alone(func() error {
+			gone = in(c.index.top, rel, func(dir int, name string) error { return removePlaceholder(dir, name, &h.is) })
+			return nil
+		})
+		err = errors.Join(err, lockErr)
+		if !alone { // others have it as well; whoever is last removes it
+			f.lingers(lookAgain)
+			continue
+		}
+		f.letGo(p)
 		switch {
 		case errors.Is(gone, unix.ENOTEMPTY):
 			filled = append(filled, rel)
@@ -186,6 +262,13 @@ func (c *Cover) release() (filled []string, err error) {
 
 var errNotOurs = errors.New("it is not a placeholder of ours")
 
+// looksPlaced reports whether something looks like a placeholder, of this user or of a
+// daemon that is root.
+func (f file) looksPlaced() bool {
+	kind := f.is(unix.S_IFDIR) || f.is(unix.S_IFSOCK) || f.is(unix.S_IFREG) && f.size == 0
+	return kind && f.mode&unix.S_ISVTX != 0 && f.mode&0o222 == 0 && (f.uid == 0 || int(f.uid) == os.Geteuid())
+}
+
 // removePlaceholder removes a placeholder: what has nothing in it, and is the one that was
 // made or, where that is not known, looks like one. A file is put aside before the last look, so that
 // what somebody writes at the last moment is put back and not lost.
@@ -194,7 +277,7 @@ func removePlaceholder(dir int, name string, is *id) error {
 	if err != nil {
 		return err
 	}
-	if is != nil && f.id != *is || is == nil && (f.mode&unix.S_ISVTX == 0 || f.mode&0o222 != 0 || int(f.uid) != os.Geteuid()) {
+	if is != nil && f.id != *is || is == nil && !f.looksPlaced() {
 		return errNotOurs
 	}
 	switch {
@@ -215,18 +298,31 @@ func removePlaceholder(dir int, name string, is *id) error {
 	return errors.Join(errNotOurs, unix.Renameat2(dir, aside, dir, name, unix.RENAME_NOREPLACE))
 }
 
-// removeLeft removes a placeholder that a killed process has left at a path. The path is
-// taken as it was written, without symlinks: a box may have put one there since.
-func removeLeft(p string) error {
+// removeLeft removes a placeholder that a killed process has left at a path; false: another
+// process needs it. The path is taken as it was written, without symlinks: a box may have
+// put one there since.
+func removeLeft(p string) (bool, error) {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
 	fd, err := unix.Openat2(unix.AT_FDCWD, filepath.Dir(p), &how)
 	if err != nil {
-		return nil // its directory is gone, or another
+		return true, nil // its directory is gone, or another
 	}
 	defer unix.Close(fd)
+	key, path, err := lockOf(fd)
+	if err != nil {
+		return false, err
+	}
+	l, err := tryLock(key, path, unix.F_WRLCK)
+	if errors.Is(err, unix.EAGAIN) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("lock %s: %w; remove the file", path, err)
+	}
+	defer l.end()
 	err = removePlaceholder(fd, filepath.Base(p), nil)
 	if err == nil || err == unix.ENOENT || err == unix.ENOTEMPTY || errors.Is(err, errNotOurs) {
-		return nil
+		return true, nil
 	}
-	return fmt.Errorf("%s: %w", p, err)
+	return false, fmt.Errorf("%s: %w", p, err)
 }

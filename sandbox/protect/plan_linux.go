@@ -96,9 +96,18 @@ func (x *index) candidates() *wanted {
 		}
 	}
 	missing("", policy.ConfigNames())
+	for rel := range x.bare {
+		missing(rel, policy.GitNames())
+		if rel != "" {
+			w.all = append(w.all, candidate{rel: rel, mount: Mount{Path: path.Join(x.root, rel), How: Pin, Dir: true}, class: policy.Repository})
+		}
+	}
 	for rel, e := range x.names {
 		m := Mount{Path: path.Join(x.root, rel), How: ReadOnly, Dir: e.kind == unix.S_IFDIR, Link: e.kind == unix.S_IFLNK}
 		switch {
+		case e.placed: // whoever needs it last removes it
+			w.all = append(w.all, candidate{rel: rel, mount: m, class: e.class, missing: true})
+			continue
 		case m.Link:
 			w.links = true
 		case e.class == policy.SecretName:
@@ -171,7 +180,7 @@ func (b *builder) finish() *plan {
 // readByGit reports whether git reads a name that does not exist as a file of settings: a
 // .git/config always, a .git/config.worktree when the config says so.
 func (x *index) readByGit(rel string) bool {
-	if at, ok := x.names[parent(rel)]; !ok || at.class != policy.Repository {
+	if at := x.names[parent(rel)]; at.class != policy.Repository && !x.bare[parent(rel)] {
 		return false
 	}
 	name := path.Base(rel)

@@ -43,9 +43,10 @@ type change struct {
 // key tells names apart.
 func (c change) key() change { return change{wd: c.wd, name: c.name} }
 
-// drain hears what has changed, and reports whether everything has to be looked at anew. Of
-// several changes of a name only the last is looked into, so that placeholders, which come
-// and go, cost next to nothing.
+// drain hears what has changed, and reports whether everything has to be looked at anew. What
+// was taken from a name is forgotten, and then what is there now is looked at, once: so
+// placeholders, which come and go, cost next to nothing, and two names that were exchanged
+// are both looked at, whose last change is told as a loss.
 func (x *index) drain(ctx context.Context, most int) (again bool, err error) {
 	changes, ok := x.hear()
 	if !ok {
@@ -54,27 +55,29 @@ func (x *index) drain(ctx context.Context, most int) (again bool, err error) {
 	if len(changes) == 0 {
 		return false, nil
 	}
-	last := make(map[change]int, len(changes))
-	for i, c := range changes {
-		last[c.key()] = i
-	}
-	var queue []place
+	var touched []change
+	seen := make(map[change]bool, len(changes))
 	moves := 0
-	for i, c := range changes {
-		if c.mask&(unix.IN_CREATE|unix.IN_MOVED_TO) != 0 && last[c.key()] != i {
-			continue
-		}
-		next, moved, look := x.changed(c)
-		if moved {
+	for _, c := range changes {
+		if x.lost(c) {
 			if moves++; moves > maxMoves {
 				return true, nil
 			}
 		}
-		if look {
-			queue = append(queue, next)
+		if key := c.key(); c.name != "" && !seen[key] {
+			seen[key] = true
+			touched = append(touched, key)
 		}
 	}
-	return false, x.scan(ctx, queue, most, nil)
+	var queue []place
+	for _, c := range touched {
+		queue = append(queue, x.found(c)...)
+	}
+	if err := x.scan(ctx, queue, most, nil); err != nil {
+		x.names = nil // what was heard is lost, and half of it is nothing to rely on
+		return false, err
+	}
+	return false, nil
 }
 
 // hear reads what the kernel has to tell; it is not ok when the kernel has lost some of it.
@@ -105,41 +108,69 @@ func (x *index) hear() (out []change, ok bool) {
 	}
 }
 
-// changed takes note of one change, and says whether to look into a new directory, or that
-// one was moved away.
-func (x *index) changed(c change) (next place, moved, look bool) {
+// lost takes note of what a change took away, and reports whether it was a directory that
+// was moved.
+func (x *index) lost(c change) (moved bool) {
 	dir, ok := x.wds[c.wd]
 	if c.mask&unix.IN_IGNORED != 0 {
 		delete(x.wds, c.wd)
 	}
-	if !ok || c.name == "" {
-		return place{}, false, false
+	if !ok || c.name == "" || c.mask&(unix.IN_DELETE|unix.IN_MOVED_FROM) == 0 {
+		return false
 	}
-	rel, isDir := path.Join(dir, c.name), c.mask&unix.IN_ISDIR != 0
-	if c.mask&(unix.IN_DELETE|unix.IN_MOVED_FROM) != 0 {
-		_, known := x.dirs[rel]
-		moved = known && c.mask&unix.IN_MOVED_FROM != 0
-		x.drop(rel, moved)
-		return place{}, moved, false
+	rel := path.Join(dir, c.name)
+	_, known := x.dirs[rel]
+	moved = known && c.mask&unix.IN_MOVED_FROM != 0
+	x.drop(rel, moved)
+	return moved
+}
+
+// found takes note of what is by a name now, and lists directories to look into: it, or the
+// one that holds it, where that may have become a repository by it.
+func (x *index) found(c change) (look []place) {
+	dir, ok := x.wds[c.wd]
+	if !ok {
+		return nil
 	}
-	next, look = x.name(place{dir, x.dirs[dir]}, c.name, isDir, nil)
-	return next, false, look
+	at := place{dir, x.dirs[dir]}
+	if inBare(c.name) && at.in != inConfig && x.bare[dir] == (at.in == inGit) {
+		look = append(look, place{dir, ordinary})
+	}
+	isDir := false
+	err := in(x.top, path.Join(dir, c.name), func(fd int, name string) error {
+		is, err := stat(fd, name)
+		isDir = is.is(unix.S_IFDIR)
+		return err
+	})
+	if err != nil {
+		return look // nothing is
+	}
+	if next, ok := x.name(at, c.name, isDir, nil); ok {
+		look = append(look, next)
+	}
+	return look
 }
 
 // drop forgets a name, and what is below one that was moved away; a directory that was
 // deleted was empty.
 func (x *index) drop(rel string, below bool) {
 	x.dropOne(rel)
-	if !below {
-		return
+	if below {
+		x.dropBelow(rel)
+	}
+}
+
+func (x *index) dropBelow(rel string) {
+	if rel != "" {
+		rel += "/"
 	}
 	for name := range x.names {
-		if strings.HasPrefix(name, rel+"/") {
+		if strings.HasPrefix(name, rel) {
 			x.dropOne(name)
 		}
 	}
 	for dir := range x.dirs {
-		if strings.HasPrefix(dir, rel+"/") {
+		if dir != "" && strings.HasPrefix(dir, rel) {
 			x.dropOne(dir)
 		}
 	}
@@ -150,10 +181,16 @@ func (x *index) dropOne(rel string) {
 		delete(x.names, rel)
 		x.version++
 	}
+	if x.bare[rel] {
+		delete(x.bare, rel)
+		x.version++
+	}
 	if _, ok := x.dirs[rel]; !ok {
 		return
 	}
 	delete(x.dirs, rel)
+	x.entries -= x.sizes[rel]
+	delete(x.sizes, rel)
 	if wd, ok := x.byDir[rel]; ok {
 		delete(x.byDir, rel)
 		if x.wds[wd] == rel {

@@ -58,6 +58,20 @@ func filterEnv(daemon, named []string, extra map[string]string, o Options) []str
 	return out
 }
 
+// NotGiven says why a variable would not come through to a box, whoever gives it; empty:
+// it would.
+func NotGiven(name string) string {
+	switch {
+	case slices.Contains([]string{"HOME", "TMPDIR", "TEMP", "TMP"}, name):
+		return "a box has its own"
+	case !identifier(name):
+		return "it is no name of a variable"
+	case matchAny(envDeny, strings.ToUpper(name)):
+		return "such names carry secrets, or code that some program would run"
+	}
+	return ""
+}
+
 // filterPath keeps of list the system's directories and what lies at or below a
 // prefix, in their order, and puts prefixes that are missing at the end.
 func filterPath(list string, o Options) string {

@@ -1,7 +1,9 @@
 package reach
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -127,7 +129,7 @@ func checkRoots(c writ.Confinement) error {
 	}
 	for _, p := range slices.Concat(c.Read, c.Write) {
 		if Within(p, "/proc") {
-			return writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: driver subprocess cannot allow "+p+" without showing other processes; use driver native", nil)
+			return writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: "+p+" shows other processes and cannot be opened to a box, which has a /proc of its own; leave it out", nil)
 		}
 	}
 	for _, p := range slices.Concat(c.Read, c.Write) {
@@ -211,9 +213,27 @@ func lookProgram(argv []string, dir string, env []string, shown []string) (strin
 		}
 	}
 	for _, path := range tries {
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+		info, err := os.Stat(path)
+		switch {
+		case err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0:
 			return path, nil
+		case !strings.Contains(name, "/"):
+		case err != nil:
+			return "", writ.Fail(writ.NotFound, fmt.Sprintf("there is no program %q: %v", name, reason(err)), nil)
+		case info.IsDir():
+			return "", writ.Fail(writ.NotFound, fmt.Sprintf("%q is a directory and no program", name), nil)
+		default:
+			return "", writ.Fail(writ.NotFound, fmt.Sprintf("%q is not executable; chmod +x it, or run its interpreter", name), nil)
 		}
 	}
 	return "", writ.Fail(writ.NotFound, fmt.Sprintf("the program %q was not found in the box's PATH, or is not executable; install it, or name it by its absolute path", name), nil)
+}
+
+// reason is an error without the path, which is said already.
+func reason(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
 }

@@ -48,11 +48,9 @@ func render(exit sandbox.Exit, stdout, stderr *sandbox.Tail) string {
 	stream(&b, "[stderr]\n", stderr)
 	switch {
 	case exit.Limit == "timeout":
-		fmt.Fprintf(&b, "[ended after %s: the time limit; a tool that takes timeout_seconds can be given more, at most 600]\n", exit.Elapsed.Round(100*time.Millisecond))
-	case limits[exit.Limit] != "":
-		fmt.Fprintf(&b, "[ended: %s]\n", limits[exit.Limit])
+		fmt.Fprintf(&b, "[ended after %s: the time limit; a tool that takes timeout_seconds can be given more, up to its own limit]\n", exit.Elapsed.Round(100*time.Millisecond))
 	case exit.Limit != "":
-		fmt.Fprintf(&b, "[ended: %s]\n", exit.Limit)
+		fmt.Fprintf(&b, "[ended: %s]\n", sandbox.Meaning(exit.Limit))
 	case exit.Signal != "":
 		fmt.Fprintf(&b, "[ended by signal: %s]\n", exit.Signal)
 	case exit.Code != 0:
@@ -68,14 +66,6 @@ func render(exit sandbox.Exit, stdout, stderr *sandbox.Tail) string {
 		return "[no output]\n"
 	}
 	return b.String()
-}
-
-// limits say what a limit means for whoever reads the result.
-var limits = map[string]string{
-	"memory":    "all of it together used more memory than it may; a tool's definition can allow more",
-	"pids":      "it began more processes than it may",
-	"file size": "it wrote a file larger than it may",
-	"disk":      "it wrote more to the disk than it may",
 }
 
 func stream(b *strings.Builder, label string, t *sandbox.Tail) {

@@ -46,7 +46,7 @@ func TestRunTimeout(t *testing.T) {
 		t.Fatal(err)
 	}
 	took := time.Duration(res.Metadata["elapsed_ms"].(int64)) * time.Millisecond
-	want := fmt.Sprintf("so far\n[ended after %s: the time limit; a tool that takes timeout_seconds can be given more, at most 600]\n", took.Round(100*time.Millisecond))
+	want := fmt.Sprintf("so far\n[ended after %s: the time limit; a tool that takes timeout_seconds can be given more, up to its own limit]\n", took.Round(100*time.Millisecond))
 	if diff := cmp.Diff(want, res.Content); diff != "" || !res.IsError || res.Metadata["limit"] != "timeout" {
 		t.Errorf("%v: -want +got\n%s", res.Metadata, diff)
 	}
