@@ -43,6 +43,8 @@ deps:
 	command -v node >/dev/null || missing="$$missing nodejs"; \
 	command -v bwrap >/dev/null || missing="$$missing bubblewrap"; \
 	if [ -n "$$missing" ]; then $(INSTALL) libc6-dev; fi
+	@if [ "$$(id -u)" = 0 ] && ! awk -F: '$$3 >= 1000 && $$3 < 60000 { found = 1 } END { exit !found }' /etc/passwd; then \
+		echo "adding the user writ-test: firejail is tried as an ordinary one"; useradd --create-home writ-test; fi
 
 lint:
 	@bad=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$bad" ]; then echo "gofmt:"; echo "$$bad"; exit 1; fi
