@@ -19,11 +19,13 @@ type cond struct {
 	arg   int
 	op    bpf.JumpTest
 	value uint32
+	mask  uint32 // the bits that are looked at; 0: all
 }
 
-func is(arg int, value uint32) cond  { return cond{arg, bpf.JumpEqual, value} }
-func not(arg int, value uint32) cond { return cond{arg, bpf.JumpNotEqual, value} }
-func has(arg int, bits uint32) cond  { return cond{arg, bpf.JumpBitsSet, bits} }
+func is(arg int, value uint32) cond         { return cond{arg, bpf.JumpEqual, value, 0} }
+func not(arg int, value uint32) cond        { return cond{arg, bpf.JumpNotEqual, value, 0} }
+func has(arg int, bits uint32) cond         { return cond{arg, bpf.JumpBitsSet, bits, 0} }
+func among(arg int, mask, bits uint32) cond { return cond{arg, bpf.JumpEqual, bits, mask} }
 
 // when is one set of conditions.
 func when(all ...cond) [][]cond { return [][]cond{all} }
@@ -46,7 +48,7 @@ func guards(k Kind) []guarded {
 		// a name, and get descriptors back; a stream cannot.
 		{"socketpair", [][]cond{{not(0, unix.AF_UNIX)}, {has(1, unix.SOCK_DGRAM)}}},
 		{"personality", when(not(0, 0), not(0, 0xffffffff))},
-		{"ioctl", slices.Concat(when(is(1, unix.TIOCSTI)), when(is(1, unix.TIOCLINUX)))},
+		{"ioctl", slices.Concat(when(is(1, unix.TIOCSTI)), when(is(1, unix.TIOCLINUX)), reserving())},
 		// A file with a set-id bit lends this user's rights to whoever runs it
 		// on the host later.
 		{"chmod", when(has(1, setID))},
@@ -89,4 +91,19 @@ func creating(flags int) [][]cond {
 		{has(flags, unix.O_CREAT), has(flags+1, setID)},
 		{has(flags, tmpFileBit), has(flags+1, setID)},
 	}
+}
+
+// reserving refuses the requests that do what fallocate does ([unmeasured]), and the older
+// ones of XFS. The size of their argument, which is a part of the number, is another one
+// for programs of 32 bits, so only the letter and the number are compared.
+func reserving() (sets [][]cond) {
+	const letter = 'X' << 8
+	for _, nr := range []uint32{
+		10, 11, 36, 37, // XFS_IOC_ALLOCSP, FREESP, and with 64 bits
+		40, 41, 42, 43, // FS_IOC_RESVSP, UNRESVSP, and with 64 bits
+		57, // FS_IOC_ZERO_RANGE
+	} {
+		sets = append(sets, []cond{among(1, 0xffff, letter|nr)})
+	}
+	return sets
 }

@@ -122,8 +122,11 @@ func (a *assembler) decide(v verdict) {
 		for i := len(set) - 1; i >= 0; i-- { // from the end, since each skips what follows it
 			c := set[i]
 			rest := uint8(len(code) + 1) // to after the refusal
-			jump := bpf.JumpIf{Cond: c.op, Val: c.value, SkipFalse: rest}
-			code = append([]bpf.Instruction{bpf.LoadAbsolute{Off: offArgs + 8*uint32(c.arg), Size: 4}, jump}, code...)
+			test := []bpf.Instruction{bpf.LoadAbsolute{Off: offArgs + 8*uint32(c.arg), Size: 4}}
+			if c.mask != 0 {
+				test = append(test, bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: c.mask})
+			}
+			code = slices.Concat(test, []bpf.Instruction{bpf.JumpIf{Cond: c.op, Val: c.value, SkipFalse: rest}}, code)
 		}
 		a.add(code...)
 		a.add(bpf.RetConstant{Val: refuse | uint32(unix.EPERM)})

@@ -34,8 +34,9 @@ var refusedShared = []string{
 	"ipc", "shmget", "shmat", "shmctl", "msgget", "msgsnd", "msgrcv", "msgctl", "semget", "semop", "semtimedop",
 	"semtimedop_time64", "semctl", "mq_open", "mq_unlink", "mq_timedsend", "mq_timedreceive", "mq_notify", "mq_getsetattr",
 	// Watching tells the names in directories that cannot be read; Landlock has
-	// no say in it.
-	"inotify_add_watch",
+	// no say in it. Without it there is no use for what it is added to, of which a
+	// user has few.
+	"inotify_add_watch", "inotify_init", "inotify_init1",
 }
 
 // unsupported fail, in a box that shows the host's files, as if a user's attributes
@@ -44,7 +45,7 @@ var refusedShared = []string{
 var unsupported = []string{"getxattr", "lgetxattr", "getxattrat", "listxattr", "llistxattr", "listxattrat"}
 
 // unmeasured fails as it does on some filesystems: it fills a disk without writing
-// anything, which is how bytes are counted.
+// anything, which is how bytes are counted. So do requests of ioctl ([reserving]).
 const unmeasured = "fallocate"
 
 // missing fail with ENOSYS, so that programs take the older way: io_uring does

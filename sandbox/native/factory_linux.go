@@ -3,7 +3,10 @@ package native
 import (
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
+	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/writ-run/writ/sandbox/cgroup"
@@ -45,6 +48,7 @@ func newFactory() (*factory, error) {
 	s.call(unix.SYS_CHDIR, s.text("/"))
 	s.doing(stepLimits)
 	s.file(oldRoot+"/proc/self/oom_score_adj", []byte("500")) // boxes go first when memory runs out
+	s.watching(1)
 	if err := c.send(&s, inPlace, 0, "", ""); err != nil {
 		return nil, f.end(err)
 	}
@@ -106,6 +110,8 @@ func (k *skeleton) box() (err error) {
 	s.attach(s.copyOf(k.at), newRoot)
 	s.call(unix.SYS_SETHOSTNAME, s.text("box"), num(3))
 	s.loopback()
+	s.doing(stepLimits)
+	s.watching(2)
 	s.doing(stepDrop)
 	for c := range 64 {
 		s.callMay(unix.EINVAL, unix.SYS_PRCTL, num(unix.PR_CAPBSET_DROP), num(c), num(0), num(0), num(0)) // past the last one
@@ -135,6 +141,37 @@ func (f *factory) prepare(k *skeleton) error {
 	}
 	k.built = err == nil
 	return err
+}
+
+// watched are what the kernel gives each user few of, for watching files, and the most of
+// it that all boxes may have together. The rest is for the daemon and everything else that
+// the user runs: a box that has taken all of it stops their tools from starting.
+var watched = []struct {
+	file string
+	most int
+}{
+	{"/proc/sys/user/max_inotify_instances", 64}, // one a program: vite, tsc --watch, tail -f
+	{"/proc/sys/user/max_inotify_watches", 65536},
+}
+
+// watching bounds the user namespace of this process, and all within it: to a part of what
+// may be had together, which is at most half of what the host has. A kernel without these
+// files has no bounds that depend on a namespace.
+func (s *script) watching(part int) {
+	for _, w := range watched {
+		text, err := os.ReadFile(w.file)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		most := w.most
+		if host, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
+			most = min(most, host/2)
+		}
+		bound := strconv.Itoa(most / part)
+		fd := s.call(unix.SYS_OPENAT, here, s.text(oldRoot+w.file), num(unix.O_WRONLY|unix.O_CLOEXEC), num(0))
+		s.call(unix.SYS_WRITE, fd, s.text(bound), num(len(bound)))
+		s.call(unix.SYS_CLOSE, fd)
+	}
 }
 
 // loopback brings up the one network device that a box has.

@@ -53,7 +53,7 @@ func startLauncher() (*conn, *exec.Cmd, error) {
 			Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWNS, Setsid: true,
 			UidMappings: uid, GidMappings: gid, GidMappingsEnableSetgroups: os.Geteuid() == 0,
 			// Of its own namespace. Whoever is not root loses them by executing otherwise.
-			AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETUID, unix.CAP_SETGID, unix.CAP_SETPCAP},
+			AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETUID, unix.CAP_SETGID, unix.CAP_SETPCAP, unix.CAP_SYS_RESOURCE},
 		},
 	}
 	if err := cmd.Start(); err != nil {

@@ -147,7 +147,7 @@ func (s *script) encode(m mode, clone uint64, uidMap, gidMap string) ([]byte, er
 	at := headSize + len(s.ops)*opSize + 4*len(s.relocs)
 	h.Data = uint32(at+7) &^ 7
 	h.Size = (h.Data + uint32(len(s.data)) + 7) &^ 7
-	if len(s.ops) > 4096 || len(s.relocs) > 65536 || h.Size > 16<<20 {
+	if len(s.ops) > 32768 || len(s.relocs) > 65536 || h.Size > 16<<20 {
 		return nil, fmt.Errorf("a box of %d steps, %d texts and %d bytes is too large", len(s.ops), len(s.relocs), h.Size)
 	}
 	out := make([]byte, 0, h.Size)

@@ -49,6 +49,7 @@ func kernelProbes() []Probe {
 	no("TIOCSTI, upper half", unix.SYS_IOCTL, "0,ctypes.c_ulong(0x12e00005412),b'x'", denied)
 	no("TIOCSTI, sign", unix.SYS_IOCTL, "0,ctypes.c_ulong(0xffffffff00005412),b'x'", denied)
 	no("TIOCLINUX", unix.SYS_IOCTL, "0,0x541c,b'x'", denied)
+	reservations(no)
 	all = append(all, spaces()...)
 	all = append(all, foreign()...)
 	all = append(all, row("a filter on top", getpid, fmt.Sprintf(`py "
@@ -75,6 +76,21 @@ func otherProcesses(no refuser) {
 	no("kcmp", unix.SYS_KCMP, "os.getpid(),os.getpid(),0,0,0", denied)
 	no("migrate_pages", unix.SYS_MIGRATE_PAGES, "0,0,0,0", denied)
 	no("move_pages", unix.SYS_MOVE_PAGES, "0,0,0,0,0,0", denied)
+}
+
+// reservations take space of a disk that nobody wrote to, which is how bytes are counted.
+// Of no file, so that the kernel itself would answer something else.
+func reservations(no refuser) {
+	for _, r := range []struct {
+		name   string
+		number uint32
+	}{
+		{"FS_IOC_RESVSP", 0x40305828}, {"FS_IOC_UNRESVSP", 0x40305829}, {"FS_IOC_RESVSP64", 0x4030582a}, {"FS_IOC_UNRESVSP64", 0x4030582b},
+		{"FS_IOC_ZERO_RANGE", 0x40305839}, {"FS_IOC_RESVSP64, of 32 bits", 0x402c582a},
+	} {
+		no(r.name, unix.SYS_IOCTL, fmt.Sprintf("-1,ctypes.c_ulong(%#x),bytes(48)", r.number), denied)
+	}
+	no("FS_IOC_RESVSP64, upper half", unix.SYS_IOCTL, "-1,ctypes.c_ulong(0x12e4030582a),bytes(48)", denied)
 }
 
 // mounts are ways to another view of the files.
@@ -134,6 +150,7 @@ func queues() []Probe {
 	shared := group("", "", []Probe{
 		no("shmget", unix.SYS_SHMGET, "0,4096,0o1600"), no("shmat", unix.SYS_SHMAT, "0,0,0"), no("msgget", unix.SYS_MSGGET, "0,0o1600"),
 		no("semget", unix.SYS_SEMGET, "0,1,0o1600"), no("mq_open", unix.SYS_MQ_OPEN, "b'x',0o102,0o600,0"), no("inotify_add_watch", unix.SYS_INOTIFY_ADD_WATCH, "0,0,0"),
+		no("inotify_init", unix.SYS_INOTIFY_INIT1, "0"),
 		no("limits of the supervisor", unix.SYS_PRLIMIT64, "os.getppid(),7,0,0"),
 		no("nice of a user", unix.SYS_SETPRIORITY, "2,0,0"),
 		no("affinity of the supervisor", unix.SYS_SCHED_SETAFFINITY, "os.getppid(),8,bytes([1]*8)"),

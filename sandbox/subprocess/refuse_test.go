@@ -38,7 +38,7 @@ func TestRefusals(t *testing.T) {
 		{"unclean root", func(c *writ.Confinement, _ *sandbox.Spec) { c.Read = []string{"/usr/../etc"} }, writ.Invalid, "clean"},
 		{"root that is a symlink now", func(c *writ.Confinement, _ *sandbox.Spec) { c.Write = append(c.Write, link) }, writ.SandboxUnavailable, "symlinks"},
 		{"root that is not there", func(c *writ.Confinement, _ *sandbox.Spec) { c.Write = append(c.Write, ws+"-no") }, writ.SandboxUnavailable, "must exist"},
-		{"processes as a root", func(c *writ.Confinement, _ *sandbox.Spec) { c.Read = []string{"/proc"} }, writ.SandboxUnavailable, "native"},
+		{"processes as a root", func(c *writ.Confinement, _ *sandbox.Spec) { c.Read = []string{"/proc"} }, writ.SandboxUnavailable, "a /proc of its own"},
 		{"devices as a root", func(c *writ.Confinement, _ *sandbox.Spec) { c.Write = append(c.Write, "/dev") }, writ.SandboxUnavailable, "leave it out"},
 		{"hidden workspace", func(c *writ.Confinement, _ *sandbox.Spec) { c.Hide = []string{filepath.Dir(ws)} }, writ.Invalid, "hidden"},
 		{"directory outside", func(_ *writ.Confinement, s *sandbox.Spec) { s.Dir = "/etc" }, writ.Denied, "workspace"},

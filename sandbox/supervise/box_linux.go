@@ -29,8 +29,9 @@ type box struct {
 	copies  sync.WaitGroup
 	said    *sandbox.Tail // besides the output of the command
 	began   time.Time
-	gone    chan struct{} // closed when what was started has ended
-	over    chan struct{} // closed when the next three are set
+	before  []usage.Process // all that there was before the command: the supervisor, and what it is wrapped in
+	gone    chan struct{}   // closed when what was started has ended
+	over    chan struct{}   // closed when the next three are set
 
 	end     end
 	endErr  error
@@ -65,6 +66,9 @@ func (b *box) handshake(ctx context.Context, job []byte) error {
 	}
 	if err == nil && b.launch.Check != nil {
 		err = b.launch.Check()
+	}
+	if err == nil {
+		b.before, err = usage.Tree(b.cmd.Process.Pid)
 	}
 	if err != nil {
 		return err
@@ -101,7 +105,7 @@ func (b *box) watch() {
 	if b.launch.Wall > 0 { // else as long as it takes
 		timer = time.AfterFunc(b.launch.Wall, func() { b.stop("timeout", msgTerm) }).Stop
 	}
-	used := func() (usage.Use, error) { return usage.Of(b.cmd.Process.Pid) }
+	used := func() (usage.Use, error) { return usage.Of(b.cmd.Process.Pid, b.before...) }
 	b.launch.Use.Watch(b.over, used, func(limit string) { b.stop(limit, msgKill) })
 	go func() {
 		defer close(b.over)

@@ -1,16 +1,15 @@
 package usage
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
-	"time"
-
 	"syscall"
+	"time"
 )
 
 // Use is what was used so far.
@@ -19,24 +18,30 @@ type Use struct {
 	CPU     time.Duration // user and system time
 }
 
-// Of counts for a process and all below it. What ends meanwhile is left out.
-func Of(pid int) (Use, error) { return all(pid) }
+// Of counts for a process, which is a launcher, and all below it. What ends meanwhile is
+// left out. Launchers need not let this user look at what they write, which is next to
+// nothing; what anything else keeps from being looked at is an error, and so is what keeps
+// it from being told for sure.
+func Of(pid int, launchers ...Process) (Use, error) {
+	return all([]int{pid}, func(p int) bool { return p == pid || listed(launchers, p) })
+}
 
-// Below counts for all below a process.
+// Below counts for all below a process; what is right below it is a launcher.
 func Below(pid int) (Use, error) {
 	first, err := children(pid)
 	if err != nil && !gone(err) {
 		return Use{}, fmt.Errorf("list the children of process %d: %w", pid, err)
 	}
-	return all(first...)
+	return all(first, func(p int) bool { return slices.Contains(first, p) })
 }
 
-// all counts for some and what is below them. A process that this user may not look at
-// counts for nothing: to an ordinary user that is a launcher, which uses next to nothing.
-func all(queue ...int) (sum Use, err error) {
+// all counts for some and what is below them. Launchers are told by where they are and not
+// by name: a process names itself.
+func all(queue []int, launcher func(pid int) bool) (sum Use, err error) {
+	queue = slices.Clone(queue)
 	for ; len(queue) > 0; queue = queue[1:] {
-		one, err := of(queue[0])
-		if err != nil && !gone(err) && !errors.Is(err, fs.ErrPermission) {
+		one, err := of(queue[0], launcher)
+		if err != nil && !gone(err) {
 			return sum, fmt.Errorf("count what process %d uses: %w", queue[0], err)
 		}
 		sum.Written += one.Written
@@ -52,41 +57,47 @@ func all(queue ...int) (sum Use, err error) {
 
 func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) }
 
-func of(pid int) (Use, error) {
-	var u Use
-	io, err := os.ReadFile(file(pid, "io"))
-	if err != nil {
-		return u, err
-	}
-	for line := range strings.Lines(string(io)) {
-		if n, ok := strings.CutPrefix(line, "write_bytes: "); ok {
-			u.Written, err = strconv.ParseInt(strings.TrimSpace(n), 10, 64)
-		}
-	}
-	if err != nil {
-		return u, err
-	}
-	stat, err := os.ReadFile(file(pid, "stat"))
-	if err != nil {
-		return u, err
-	}
-	// The name in the middle may hold anything, so fields count from its last bracket.
-	f := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	if len(f) < 15 {
-		return u, errors.New("its stat file is cut short")
-	}
-	for _, ticks := range f[11:15] { // its own, and of children that were waited for
-		n, err := strconv.ParseInt(string(ticks), 10, 64)
+// of counts for one process. Its time is there for everybody to read. A process that has
+// ended is root's until it is waited for, and writes no more.
+func of(pid int, launcher func(pid int) bool) (Use, error) {
+	for try := 1; ; try++ {
+		written, hidden := written(pid)
+		s, err := read(pid)
 		if err != nil {
-			return u, err
+			return Use{}, err
 		}
-		u.CPU += time.Duration(n) * tick
+		denied := errors.Is(hidden, fs.ErrPermission)
+		switch {
+		case hidden == nil || denied && (s.ended() || launcher(pid)):
+			return Use{written, s.cpu}, nil
+		case !denied || try == tries:
+			return Use{CPU: s.cpu}, hidden
+		}
+		time.Sleep(between)
 	}
-	return u, nil
 }
 
-// tick is the unit of times in stat, the same on every architecture.
-const tick = 10 * time.Millisecond
+// Threads end one after the other, and the first of them can be gone before the rest: for
+// as long as a process takes to end, it looks like one that goes on without its first
+// thread, whose bytes nobody can count.
+const (
+	tries   = 10
+	between = 2 * time.Millisecond
+)
+
+// written is the bytes that a process wrote, with those of children that were waited for.
+func written(pid int) (n int64, err error) {
+	text, err := os.ReadFile(file(pid, "io"))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(text)) {
+		if word, ok := strings.CutPrefix(line, "write_bytes: "); ok {
+			return strconv.ParseInt(strings.TrimSpace(word), 10, 64)
+		}
+	}
+	return 0, errors.New("its io file does not say what was written")
+}
 
 // children lists those of all threads of a process.
 func children(pid int) ([]int, error) {

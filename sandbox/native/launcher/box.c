@@ -250,7 +250,7 @@ static void receive(struct job *j)
 	while (n == -EINTR);
 	if (n != sizeof h)
 		leave(n == 0 ? 0 : 1);
-	if (h.magic != MAGIC || (m.flags & (MSG_CTRUNC | MSG_TRUNC)) || h.size > MAXSIZE || h.ops > 4096 || h.relocs > 65536 ||
+	if (h.magic != MAGIC || (m.flags & (MSG_CTRUNC | MSG_TRUNC)) || h.size > MAXSIZE || h.ops > 32768 || h.relocs > 65536 ||
 	    h.data < sizeof h + h.ops * sizeof(struct op) + 4UL * h.relocs || h.data > h.size)
 		leave(1);
 	j->nfds = 0;
@@ -352,6 +352,9 @@ static long child(struct job *j)
 		long err = 0;
 		char ok = 0;
 		sys(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0, 0);
+		// What it uses can be seen from outside, as of the command that it becomes. Nothing
+		// else is in there yet to look at it.
+		sys(SYS_prctl, PR_SET_DUMPABLE, 1, 0, 0, 0, 0);
 		if (maps) {
 			sys(SYS_close, gate[1], 0, 0, 0, 0, 0);
 			if (sys(SYS_read, gate[0], (long)&ok, 1, 0, 0, 0) != 1)
@@ -376,25 +379,63 @@ static long child(struct job *j)
 	return pid;
 }
 
-// attend waits for a command, and for what the daemon says meanwhile: t, that it should
-// end; k, that it must; m, that there is something to mount before it begins; or a
-// signal's number. A daemon that is gone has said k.
-static void attend(long pid, u64 clone)
+// use adds what a process used to what others did.
+static void use(struct rusage *sum, struct rusage *r)
+{
+	sum->utime.sec += r->utime.sec, sum->utime.usec += r->utime.usec;
+	sum->stime.sec += r->stime.sec, sum->stime.usec += r->stime.usec;
+}
+
+// orphans reaps what has ended besides the command, which is left to be waited for: a
+// process that nobody waits for takes the place of another one.
+static void orphans(long command, struct rusage *sum)
 {
 	struct rusage r;
-	struct pollfd p[2] = {{control, POLLIN, 0}, {-1, POLLIN, 0}};
-	int status, over = 0;
-	char c;
+	int id[32]; // siginfo_t, on 64 bits; at 4 is the process
+	int status;
+
+	for (;;) {
+		id[4] = 0;
+		if (sys(SYS_waitid, P_ALL, 0, (long)id, WNOHANG | WEXITED | WNOWAIT, 0, 0) < 0 || id[4] == 0)
+			return;
+		if (id[4] == command || wait_for(id[4], &status, WNOHANG, &r) <= 0)
+			return; // the command has ended, and the rest with it
+		use(sum, &r);
+	}
+}
+
+// attend waits for a command, and for what the daemon says meanwhile: t, that it should
+// end; k, that it must; m, that there is something to mount before it begins; or a
+// signal's number. A daemon that is gone has said k. Where the command has no init of its
+// own, this process is that.
+static void attend(long pid, u64 clone)
+{
+	struct rusage r, sum = {0};
+	struct pollfd p[3] = {{control, POLLIN, 0}, {-1, POLLIN, 0}, {-1, POLLIN, 0}};
+	int status, over = 0, first = !(clone & CLONE_NEWPID);
+	u64 ends = BIT(SIGCHLD);
+	char c, end[128]; // struct signalfd_siginfo
 
 	sys(SYS_prctl, PR_SET_DUMPABLE, 0, 0, 0, 0, 0); // nothing in there looks at this process
 	p[1].fd = (int)sys(SYS_pidfd_open, pid, 0, 0, 0, 0, 0);
-	if (p[1].fd < 0)
+	if (first) {
+		mask(ends);
+		p[2].fd = (int)sys(SYS_signalfd4, -1, (long)&ends, sizeof ends, O_CLOEXEC, 0, 0);
+		orphans(pid, &sum); // that ended before their end was told
+	}
+	if (p[1].fd < 0 || (first && p[2].fd < 0))
 		sys(SYS_kill, pid, SIGKILL, 0, 0, 0, 0);
 	while (p[1].fd >= 0) {
-		if (sys(SYS_ppoll, (long)p, 2, 0, 0, 0, 0) < 0)
+		if (sys(SYS_ppoll, (long)p, 3, 0, 0, 0, 0) < 0)
 			continue;
 		if (p[1].revents)
 			break;
+		if (p[2].revents) {
+			sys(SYS_read, p[2].fd, (long)end, sizeof end, 0, 0, 0);
+			orphans(pid, &sum);
+		}
+		if (!p[0].revents)
+			continue;
 		if (sys(SYS_read, control, (long)&c, 1, 0, 0, 0) != 1) {
 			over = 1;
 			c = 'k';
@@ -408,29 +449,29 @@ static void attend(long pid, u64 clone)
 			sys(SYS_kill, pid, SIGKILL, 0, 0, 0, 0);
 		else if (c > 0 && c <= 31) // a signal that somebody at a terminal sent
 			all(c);
-		else if (clone & CLONE_NEWPID)
+		else if (!first)
 			sys(SYS_kill, pid, SIGTERM, 0, 0, 0, 0); // its init passes it on
 		else {
 			all(SIGTERM);
 			all(SIGCONT);
 		}
 	}
-	if (p[1].fd >= 0)
-		sys(SYS_close, p[1].fd, 0, 0, 0, 0, 0);
+	for (int n = 1; n < 3; n++)
+		if (p[n].fd >= 0)
+			sys(SYS_close, p[n].fd, 0, 0, 0, 0, 0);
 	wait_for(pid, &status, 0, &r);
-	if (!(clone & CLONE_NEWPID)) { // this is the first process here: what is left ends now
-		struct rusage left;
+	use(&sum, &r);
+	if (first) { // what is left ends now
 		int any;
 		say('E', status, 0, 0);
 		all(SIGKILL);
-		while (wait_for(-1, &any, 0, &left) > 0) {
-			r.utime.sec += left.utime.sec, r.utime.usec += left.utime.usec;
-			r.stime.sec += left.stime.sec, r.stime.usec += left.stime.usec;
-		}
+		while (wait_for(-1, &any, 0, &r) > 0)
+			use(&sum, &r);
+		mask(0);
 	}
 	if (over)
 		leave(0);
-	say('D', status, 0, &r);
+	say('D', status, 0, &sum);
 }
 
 static void serve(void)

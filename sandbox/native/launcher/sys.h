@@ -17,6 +17,8 @@ typedef unsigned short u16;
 #define SYS_sendto __NR_sendto
 #define SYS_exit_group __NR_exit_group
 #define SYS_wait4 __NR_wait4
+#define SYS_waitid __NR_waitid
+#define SYS_signalfd4 __NR_signalfd4
 #define SYS_rt_sigtimedwait __NR_rt_sigtimedwait
 #define SYS_rt_sigprocmask __NR_rt_sigprocmask
 #define SYS_rt_sigaction __NR_rt_sigaction
@@ -47,6 +49,9 @@ typedef unsigned short u16;
 #define SCM_RIGHTS 1
 #define POLLIN 1
 #define WNOHANG 1
+#define WEXITED 4
+#define WNOWAIT 0x01000000
+#define P_ALL 0
 
 struct iovec {
 	void *base;
