@@ -22,7 +22,8 @@ type lock struct {
 // lockHome is where locks are: whoever may write there can keep writ from running, and do
 // no more.
 func lockHome() string {
-	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
+	// The same for every user, so not by what this one may do.
+	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() && info.Mode()&(os.ModeSticky|0o777) == os.ModeSticky|0o777 {
 		return "/dev/shm"
 	}
 	return "/tmp"
