@@ -62,6 +62,7 @@ func New(o Options) (*Finder, error) {
 	if o.MaxMounts <= 0 {
 		o.MaxMounts = defaultMounts
 	}
+	sweepLocks()
 	j, err := openJournal(o.State)
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -27,6 +28,17 @@ func lockHome() string {
 		return "/dev/shm"
 	}
 	return "/tmp"
+}
+
+// sweepLocks removes the files of locks that a killed process has left; some of them, since
+// this is done whenever one starts.
+func sweepLocks() {
+	all, _ := filepath.Glob(lockHome() + "/writ-*.lock") // no pattern is bad that is written here
+	for _, path := range all[:min(100, len(all))] {
+		if l, err := tryLock([2]uint64{}, path, unix.F_WRLCK); err == nil {
+			l.end()
+		}
+	}
 }
 
 func lockOf(dir int) (key [2]uint64, path string, err error) {

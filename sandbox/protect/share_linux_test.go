@@ -109,6 +109,25 @@ func TestLeftButNeeded(t *testing.T) {
 	}
 }
 
+// Locks of a process that was killed are swept away; those that are held are not.
+func TestLocksAreSwept(t *testing.T) {
+	ws, a, _ := two(t, 0)
+	c := prepared(t, a, ws, nil)
+	var held string
+	for _, l := range a.locks {
+		held = l.path
+	}
+	left := filepath.Join(lockHome(), "writ-0-"+filepath.Base(t.TempDir())+".lock")
+	if err := os.WriteFile(left, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	sweepLocks()
+	if exists(left) || !exists(held) {
+		t.Errorf("left: %v, held: %v", exists(left), exists(held))
+	}
+	finished(t, c)
+}
+
 // A run that may write a name finds no placeholder there, unless another run needs it.
 func TestInTheWay(t *testing.T) {
 	ws, a, b := two(t, time.Hour)
