@@ -230,11 +230,13 @@ func (l *Ledger) commit(batch []*change) {
 }
 
 func (l *Ledger) transact(single bool, f func(*store.Tx) error) error {
-	tx, err := l.db.Single(context.Background()), error(nil)
-	if !single {
-		if tx, err = l.db.Begin(context.Background()); err != nil {
-			return err
-		}
+	begin := l.db.Begin
+	if single {
+		begin = l.db.Single
+	}
+	tx, err := begin(context.Background())
+	if err != nil {
+		return err
 	}
 	if err := f(tx); err != nil {
 		return errors.Join(err, tx.Rollback())

@@ -24,7 +24,7 @@ func (db *DB) Votes(ctx context.Context, id string) ([]Vote, error) {
 		err := rows.Scan(&v.Invocation, &v.Person, &v.Decision, &v.Digest, &v.Factor, &v.At, &v.Proof)
 		return v, err
 	}
-	return query(ctx, db, scan, `SELECT invocation, person, decision, digest, factor, at, proof FROM tool_approvals WHERE invocation = $1 ORDER BY at, person`, id)
+	return look(ctx, db, scan, `SELECT invocation, person, decision, digest, factor, at, proof FROM tool_approvals WHERE invocation = $1 ORDER BY at, person`, id)
 }
 
 // voteCounts is what has to hold for an answer to count.

@@ -88,18 +88,18 @@ func scanInvocation(rows *sql.Rows) (Invocation, error) {
 
 // Invocation finds one by id; ok is false when there is none.
 func (db *DB) Invocation(ctx context.Context, id string) (i Invocation, ok bool, err error) {
-	return first(query(ctx, db, scanInvocation, invocationColumns+` WHERE id = $1`, id))
+	return first(look(ctx, db, scanInvocation, invocationColumns+` WHERE id = $1`, id))
 }
 
 // Standing is Invocation without what it shows, which can be large: for whoever waits.
 func (db *DB) Standing(ctx context.Context, id string) (i Invocation, ok bool, err error) {
-	return first(query(ctx, db, scanInvocation, listedColumns+` WHERE id = $1`, id))
+	return first(look(ctx, db, scanInvocation, listedColumns+` WHERE id = $1`, id))
 }
 
 // OpenInvocation finds the one that is asked about, or runs, for a call as it was
 // asked; with what it shows where it is approved and nobody has taken it up.
 func (db *DB) OpenInvocation(ctx context.Context, asked string) (i Invocation, ok bool, err error) {
-	return first(query(ctx, db, scanInvocation, `SELECT n, `+invocationNames+`, CASE WHEN status = 'running' AND worker = '' THEN sealed END FROM tool_invocations
+	return first(look(ctx, db, scanInvocation, `SELECT n, `+invocationNames+`, CASE WHEN status = 'running' AND worker = '' THEN sealed END FROM tool_invocations
 		WHERE asked = $1 AND asked <> '' AND status IN ('pending', 'running')`, asked))
 }
 
@@ -109,13 +109,11 @@ type There struct{ Open, Outcome, Grant bool }
 
 // There looks for all three at once: mostly there is nothing, and a person is asked.
 func (db *DB) There(ctx context.Context, asked, agent, tool string) (t There, err error) {
-	err = db.row(ctx, `SELECT EXISTS (SELECT 1 FROM tool_invocations WHERE asked = $1 AND asked <> '' AND status IN ('pending', 'running')),
+	scan := func(rows *sql.Rows) (t There, err error) { return t, rows.Scan(&t.Open, &t.Outcome, &t.Grant) }
+	t, _, err = first(look(ctx, db, scan, `SELECT EXISTS (SELECT 1 FROM tool_invocations WHERE asked = $1 AND asked <> '' AND status IN ('pending', 'running')),
 		EXISTS (SELECT 1 FROM invocation_results WHERE asked = $1 AND asked <> '' AND delivered_at = ''),
-		EXISTS (SELECT 1 FROM grants WHERE agent = $2 AND tool_key = $3 AND revoked_at = '')`, asked, agent, tool).Scan(&t.Open, &t.Outcome, &t.Grant)
-	if err != nil {
-		return t, db.unavailable(err)
-	}
-	return t, nil
+		EXISTS (SELECT 1 FROM grants WHERE agent = $2 AND tool_key = $3 AND revoked_at = '')`, asked, agent, tool))
+	return t, err
 }
 
 // KeyedInvocation finds the one that an agent made with a key of its own, or that was

@@ -21,7 +21,8 @@ import (
 type DB struct {
 	pool    *sql.DB
 	writer  *sql.Conn
-	entry   *sql.Stmt // these three run for every call, so they are prepared
+	writing sync.Mutex // who has the writer
+	entry   *sql.Stmt  // these three run for every call, so they are prepared
 	begin   *sql.Stmt
 	commit  *sql.Stmt
 	writes  map[string]*sql.Stmt // what the writer ran before, by its text; the writer's alone
@@ -76,7 +77,9 @@ type Tx struct {
 // Begin starts a transaction that holds the write lock from the start. Only the
 // ledger's writer calls it, one at a time.
 func (db *DB) Begin(ctx context.Context) (*Tx, error) {
+	db.writing.Lock()
 	if _, err := db.begin.ExecContext(ctx); err != nil {
+		db.writing.Unlock()
 		return nil, db.unavailable(err)
 	}
 	return &Tx{db: db, ctx: ctx}, nil
@@ -84,21 +87,27 @@ func (db *DB) Begin(ctx context.Context) (*Tx, error) {
 
 // Single is a transaction for exactly one statement. It saves the two statements
 // around it, which is what one caller alone waits for. For the same caller as Begin.
-func (db *DB) Single(ctx context.Context) *Tx { return &Tx{db: db, ctx: ctx, single: true} }
+func (db *DB) Single(ctx context.Context) (*Tx, error) {
+	db.writing.Lock()
+	return &Tx{db: db, ctx: ctx, single: true}, nil
+}
 
 // Commit makes the transaction durable before it returns.
 func (tx *Tx) Commit() error {
 	if tx.single {
+		tx.db.writing.Unlock()
 		return nil
 	}
 	if _, err := tx.db.commit.ExecContext(tx.ctx); err != nil {
 		return tx.db.unavailable(errors.Join(err, tx.Rollback()))
 	}
+	tx.db.writing.Unlock()
 	return nil
 }
 
 // Rollback undoes the transaction.
 func (tx *Tx) Rollback() error {
+	defer tx.db.writing.Unlock()
 	if tx.single {
 		return nil
 	}
@@ -249,4 +258,24 @@ func collect[T any](db *DB, rows *sql.Rows, scan func(*sql.Rows) (T, error)) ([]
 		return nil, db.unavailable(err)
 	}
 	return out, nil
+}
+
+// look is query for the few rows of one call. While nobody writes it asks the writer's
+// connection, which still has in memory what it wrote; another one has to read the
+// pages anew after every commit.
+func look[T any](ctx context.Context, db *DB, scan func(*sql.Rows) (T, error), text string, args ...any) ([]T, error) {
+	if !db.writing.TryLock() {
+		return query(ctx, db, scan, text, args...)
+	}
+	defer db.writing.Unlock()
+	ctx = context.WithoutCancel(ctx) // it takes microseconds, and the writer is not to be interrupted
+	stmt, err := (&Tx{db: db, ctx: ctx}).prepared(text)
+	if err != nil {
+		return nil, db.unavailable(err)
+	}
+	rows, err := stmt.QueryContext(ctx, args...)
+	if err != nil {
+		return nil, db.unavailable(err)
+	}
+	return collect(db, rows, scan)
 }
