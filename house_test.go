@@ -34,6 +34,9 @@ var edges = map[string]struct {
 	"tool/files":          {[]string{"", "action", "policy", "tool"}, "a family of tools"},
 	"tool/exec":           {[]string{"", "action", "policy", "sandbox", "tool"}, "a family of tools that runs in boxes"},
 	"tool/define":         {[]string{"", "access", "action", "host", "policy", "sandbox", "strict", "tool", "tool/exec", "wire"}, "reads definitions that run in boxes as shell_command does"},
+	"disclose":            {[]string{"", "display"}, "errors are nouns; what tools say of themselves is shown as a person sees it"},
+	"tool/admin":          {[]string{"", "action", "policy", "tool", "wire"}, "a family of tools; envelopes are canonical"},
+	"tool/discover":       {[]string{"", "action", "disclose", "tool"}, "a family of tools"},
 	"profile":             {[]string{"strict"}, "reads an agent's profile"},
 	"decide":              {[]string{"", "access", "action", "host", "policy", "tool", "wire"}, "composes the pure packages"},
 	"store":               {[]string{""}, "digests and errors are nouns"},
@@ -63,16 +66,21 @@ var edges = map[string]struct {
 	"sandbox/prove":       {[]string{"", "sandbox", "sandbox/unasked"}, "attacks boxes of a driver, in tests and for doctor --prove"},
 	"sandbox/sandboxtest": {[]string{"", "need", "sandbox", "sandbox/prove"}, "the suite as tests"},
 	"strict":              {[]string{"action", "spell"}, "pure: names unknown words and the nearest known"},
-	"config":              {[]string{"", "access", "action", "host", "policy", "profile", "spell", "strict", "tool", "wire"}, "builds the values deciding works with"},
+	"config":              {[]string{"", "access", "action", "disclose", "host", "policy", "profile", "spell", "strict", "tool", "wire"}, "builds the values deciding works with"},
 	"engine":              {[]string{"*"}, "the one place that joins everything"},
 	"client":              {[]string{""}, "the wire and the nouns on it: a program that only calls stays small"},
-	"api":                 {[]string{"", "action", "approval", "client", "config", "display", "engine", "ledger", "store", "tool", "wire"}, "a front door of the engine; what crosses it is the client's; an unknown word is answered with the known ones"},
+	"oauth":               {[]string{"", "config", "host"}, "errors; addresses are held to the configuration's rules"},
+	"connect":             {nil, "edits configuration files of MCP clients; knows nothing of writ's own"},
+	"upstream":            {[]string{"", "action", "display", "tool", "wire"}, "the client's side of the protocol: what a server offers, as definitions, and what it answers, as results"},
+	"mcpserver":           {[]string{"", "engine", "tool", "wire"}, "a front door of the engine, mounted by api"},
+	"api":                 {[]string{"", "action", "approval", "client", "config", "display", "engine", "ledger", "mcpserver", "oauth", "store", "tool", "wire"}, "a front door of the engine; what crosses it is the client's; an unknown word is answered with the known ones"},
 	"cmd/writ":            {[]string{"*"}, "the program"},
 	"bench":               {[]string{"*"}, "measures everything"},
+	"conformance":         {[]string{"*"}, "holds the program against the protocol's own suite"},
 }
 
 // pure packages do no I/O: what they decide depends on their arguments alone.
-var pure = []string{"", "spell", "host", "action", "display", "access", "policy", "decide", "strict", "wire"}
+var pure = []string{"", "spell", "host", "action", "display", "access", "policy", "decide", "disclose", "strict", "wire"}
 
 // bannedInPure would let a decision depend on something else.
 var bannedInPure = []string{"os", "os/exec", "net", "net/http", "time/tzdata", "database/sql", "io/ioutil", "log", "log/slog", "math/rand"}
@@ -83,27 +91,30 @@ var owners = map[string]struct {
 	may []string
 	why string
 }{
-	"github.com/gowebpki/jcs":             {[]string{"wire"}, "one canonical form"},
-	"github.com/bmatcuk/doublestar/v4":    {[]string{"policy", "tool/files"}, "one glob dialect; the file tools match names with it"},
-	"github.com/google/jsonschema-go":     {[]string{"tool", "api"}, "one reading of schemas; the API's document is made of Go types with it"},
-	"github.com/goccy/go-yaml":            {[]string{"strict"}, "one reading of what people write"},
-	"github.com/spf13/cobra":              {[]string{"cmd/writ"}, "the command line"},
-	"modernc.org/sqlite":                  {[]string{"store/sqlite"}, "one engine"},
-	"github.com/pressly/goose/v3":         {[]string{"store/sqlite"}, "migrations"},
-	"github.com/landlock-lsm/go-landlock": {[]string{"sandbox/native", "sandbox/restrict"}, "confinement"},
-	"github.com/elastic/go-seccomp-bpf":   {[]string{"sandbox/calls"}, "the numbers of system calls"},
-	"golang.org/x/crypto":                 {[]string{"person"}, "argon2id"},
-	"golang.org/x/term":                   {[]string{"cmd/writ"}, "typing a passphrase"},
-	"golang.org/x/net":                    {[]string{"host", "sandbox/calls"}, "IDNA and public suffixes; filters as the kernel takes them"},
-	"golang.org/x/sys":                    {[]string{"sandbox/bwrap", "sandbox/calls", "sandbox/cgroup", "sandbox/native", "sandbox/probe", "sandbox/protect", "sandbox/prove", "sandbox/reach", "sandbox/restrict", "sandbox/subprocess", "sandbox/supervise", "sandbox/wrapped", "tool/files", "api"}, "system calls: boxes, renameat, peer credentials"},
-	"github.com/google/go-cmp":            {[]string{"*"}, "tests"},
-	"github.com/rogpeppe/go-internal":     {[]string{"cmd/writ"}, "scripts of the command line, in tests"},
-	"os/exec":                             {[]string{"sandbox/native", "sandbox/probe", "sandbox/prove", "sandbox/seatbelt", "sandbox/subprocess", "sandbox/supervise", "sandbox/wrapped", "sandbox/confine", "cmd/writ", "bench"}, "starting programs is for drivers and the command line"},
-	"unsafe":                              {[]string{"wire", "sandbox/prove", "sandbox/restrict"}, "hashing a string without copying it; handing a filter to the kernel"},
-	"net/http":                            {[]string{"api", "client"}, "serving is for the front door, dialling for its client"},
-	"plugin":                              {nil, "code that nobody decided about"},
-	"math/rand":                           {nil, "predictable names and keys"},
-	"math/rand/v2":                        {nil, "predictable names and keys"},
+	"github.com/gowebpki/jcs":                {[]string{"wire"}, "one canonical form"},
+	"github.com/bmatcuk/doublestar/v4":       {[]string{"policy", "tool/files"}, "one glob dialect; the file tools match names with it"},
+	"github.com/google/jsonschema-go":        {[]string{"tool", "api"}, "one reading of schemas; the API's document is made of Go types with it"},
+	"github.com/goccy/go-yaml":               {[]string{"strict"}, "one reading of what people write"},
+	"github.com/spf13/cobra":                 {[]string{"cmd/writ"}, "the command line"},
+	"modernc.org/sqlite":                     {[]string{"store/sqlite"}, "one engine"},
+	"github.com/pressly/goose/v3":            {[]string{"store/sqlite"}, "migrations"},
+	"github.com/landlock-lsm/go-landlock":    {[]string{"sandbox/native", "sandbox/restrict"}, "confinement"},
+	"github.com/elastic/go-seccomp-bpf":      {[]string{"sandbox/calls"}, "the numbers of system calls"},
+	"github.com/go-jose/go-jose/v4":          {[]string{"oauth"}, "signs tokens in tests"},
+	"github.com/yosida95/uritemplate/v3":     {[]string{"upstream"}, "URI templates of resources"},
+	"golang.org/x/crypto":                    {[]string{"person"}, "argon2id"},
+	"golang.org/x/term":                      {[]string{"cmd/writ"}, "typing a passphrase"},
+	"golang.org/x/net":                       {[]string{"host", "sandbox/calls"}, "IDNA and public suffixes; filters as the kernel takes them"},
+	"golang.org/x/sys":                       {[]string{"sandbox/bwrap", "sandbox/calls", "sandbox/cgroup", "sandbox/native", "sandbox/probe", "sandbox/protect", "sandbox/prove", "sandbox/reach", "sandbox/restrict", "sandbox/subprocess", "sandbox/supervise", "sandbox/wrapped", "tool/files", "api"}, "system calls: boxes, renameat, peer credentials"},
+	"github.com/google/go-cmp":               {[]string{"*"}, "tests"},
+	"github.com/rogpeppe/go-internal":        {[]string{"cmd/writ"}, "scripts of the command line, in tests"},
+	"os/exec":                                {[]string{"sandbox/native", "sandbox/probe", "sandbox/prove", "sandbox/seatbelt", "sandbox/subprocess", "sandbox/supervise", "sandbox/wrapped", "sandbox/confine", "cmd/writ", "bench", "conformance"}, "starting programs is for drivers and the command line"},
+	"unsafe":                                 {[]string{"wire", "sandbox/prove", "sandbox/restrict"}, "hashing a string without copying it; handing a filter to the kernel"},
+	"github.com/modelcontextprotocol/go-sdk": {[]string{"conformance", "mcpserver", "upstream"}, "the protocol"},
+	"net/http":                               {[]string{"api", "bench", "client", "conformance", "mcpserver", "oauth", "upstream"}, "serving is for the front door, dialling for its client"},
+	"plugin":                                 {nil, "code that nobody decided about"},
+	"math/rand":                              {nil, "predictable names and keys"},
+	"math/rand/v2":                           {nil, "predictable names and keys"},
 }
 
 // imports lists what each package imports: from its code, or from its tests.

@@ -1,8 +1,9 @@
 // Package api is the HTTP front door. Agents come over TCP with a bearer token:
 // they call tools, and see and end what is theirs. Operators come over a Unix
 // socket that only the daemon's own user can open; there they look at everything,
-// and decide with a person's passphrase. Whoever brings a token there is that
-// agent.
+// and decide with a person's passphrase. Whoever brings a token there, or names an
+// agent, is that agent. Who an agent is can also be shown by an access token of an
+// issuer, by a client certificate, and on a socket for agents by the user (auth.go).
 //
 // One table says what there is (routes.go): requests find their handler in it, and
 // the OpenAPI document is made of it. What crosses the door is package client's
@@ -18,12 +19,14 @@ import (
 	"time"
 
 	"github.com/writ-run/writ/engine"
+	"github.com/writ-run/writ/mcpserver"
 	"github.com/writ-run/writ/wire"
 )
 
 // Server serves one engine.
 type Server struct {
 	engine *engine.Engine
+	mcp    *mcpserver.Door
 	log    *slog.Logger
 	limits limits
 	stop   context.CancelFunc // ends Serve
@@ -69,7 +72,7 @@ func serve(ctx context.Context, e *engine.Engine, l Listeners, log *slog.Logger,
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s := &Server{
-		engine: e, log: log, limits: lim, stop: cancel, ending: ctx.Done(), rendering: make(chan struct{}, lim.renderings),
+		engine: e, mcp: mcpserver.New(e, log, ctx.Done()), log: log, limits: lim, stop: cancel, ending: ctx.Done(), rendering: make(chan struct{}, lim.renderings),
 		busy: map[string]int{}, streams: map[string]int{},
 	}
 	agents, err := s.door(agentDoor)
@@ -81,9 +84,15 @@ func serve(ctx context.Context, e *engine.Engine, l Listeners, log *slog.Logger,
 		return err
 	}
 	servers := []*http.Server{s.httpServer(s.fromWhere(l, agents)), s.httpServer(operators)}
-	failed := make(chan error, 2)
+	if l.Socket != nil {
+		servers = append(servers, s.httpServer(agents))
+	}
+	failed := make(chan error, 3)
 	go func() { failed <- serveAgents(servers[0], l, lim.connections) }()
 	go func() { failed <- servers[1].Serve(l.Operator) }()
+	if l.Socket != nil {
+		go func() { failed <- serveSocket(servers[2], l, lim.connections) }()
+	}
 	select {
 	case err = <-failed:
 	case <-ctx.Done():

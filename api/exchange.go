@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"runtime/debug"
-	"strings"
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/engine"
@@ -18,8 +17,8 @@ type exchange struct {
 	rt    *router
 	route *route
 
-	who      engine.Caller // the token's agent; none: the zero Caller
-	operator bool          // no token, on the operator's door
+	who      engine.Caller // the agent that asks; none: the zero Caller
+	operator bool          // nothing that makes it an agent, on the operator's door
 	query    map[string]string
 	body     any    // a pointer to what route.body is
 	call     string // the id of the call it made, once known
@@ -36,7 +35,7 @@ func (x *exchange) answer() {
 	if err == nil {
 		err = x.readQuery()
 	}
-	if err == nil {
+	if err == nil && !x.route.raw {
 		err = x.readBody()
 	}
 	if err == nil && x.who.Token != "" {
@@ -52,6 +51,7 @@ func (x *exchange) answer() {
 	}
 	switch {
 	case err != nil:
+		x.challenge(err)
 		x.problem(x.w, x.r, err, x.call)
 	case x.route.run != nil:
 		x.reply(x.w, x.r, v)
@@ -73,7 +73,8 @@ func (x *exchange) survive() {
 func (x *exchange) admit() (done func(), err error) {
 	done = func() {}
 	header := x.r.Header.Values("Authorization")
-	x.operator = len(header) == 0 && x.rt.door == operatorDoor
+	named := len(x.r.Header.Values(agentHeader)) > 0
+	x.operator = len(header) == 0 && !named && x.rt.door == operatorDoor
 	free := x.route.who == anyone || x.route.who == local && (x.operator || fromLoopback(x.r))
 	if free || x.operator && (x.route.who == operator || x.route.who == either) {
 		return done, nil
@@ -81,20 +82,11 @@ func (x *exchange) admit() (done func(), err error) {
 	if x.who, err = x.caller(header); err != nil {
 		return done, err
 	}
+	if x.route.who == operator && named {
+		return done, writ.Fail(writ.Denied, "this is for the operator, and "+agentHeader+" makes you that agent; leave it out", nil)
+	}
 	if x.route.who == operator {
 		return done, writ.Fail(writ.Denied, "this is for the operator, and a token makes you its agent; leave the token out", nil)
 	}
 	return x.begin(x.engine.Root(x.who.Agent))
-}
-
-// caller authenticates an agent by its bearer token.
-func (x *exchange) caller(header []string) (engine.Caller, error) {
-	if len(header) != 1 {
-		return engine.Caller{}, writ.Fail(writ.Unauthenticated, "send the agent's token as Authorization: Bearer …; with the CLI, set WRIT_TOKEN", nil)
-	}
-	scheme, token, _ := strings.Cut(header[0], " ")
-	if !strings.EqualFold(scheme, "Bearer") || token == "" {
-		return engine.Caller{}, writ.Fail(writ.Unauthenticated, "send the agent's token as Authorization: Bearer …; with the CLI, set WRIT_TOKEN", nil)
-	}
-	return x.engine.Authenticate(strings.TrimSpace(token))
 }

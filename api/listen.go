@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/netip"
 	"os"
 	"sync"
@@ -18,6 +19,7 @@ import (
 type Listeners struct {
 	Agents   net.Listener // loopback TCP, or any address with TLS
 	Operator net.Listener // Unix socket
+	Socket   net.Listener // Unix socket of agents of other users; nil: there is none
 	TLS      *tls.Config  // of Agents; nil: in the clear
 	leaf     func() *x509.Certificate
 }
@@ -30,12 +32,16 @@ func (l Listeners) URL() string {
 	return "http://" + l.Agents.Addr().String()
 }
 
-// Listen opens both. Without a certificate it takes loopback only, whatever the
+// Listen opens all of them. Without a certificate it takes loopback only, whatever the
 // configuration said: a token must not cross a network in the clear.
 func Listen(at config.Listen, state string) (Listeners, error) {
 	var l Listeners
 	var err error
 	if l.TLS, l.leaf, err = secure(at); err != nil {
+		return Listeners{}, err
+	}
+	proofs := &proofs{oauth: newIssuer(at.OAuth)}
+	if proofs.clients, err = askClients(at.ClientCA, l.TLS); err != nil {
 		return Listeners{}, err
 	}
 	if a, err := netip.ParseAddrPort(at.Address); l.TLS == nil && (err != nil || !a.Addr().IsLoopback()) {
@@ -44,10 +50,21 @@ func Listen(at config.Listen, state string) (Listeners, error) {
 	if l.Agents, err = net.Listen("tcp", at.Address); err != nil {
 		return Listeners{}, fmt.Errorf("listen on %s: %w; set 'listen' in the configuration to a free port", at.Address, err)
 	}
-	if l.Operator, err = listenSocket(client.SocketPath(state)); err != nil {
+	l.Agents = arriving{l.Agents, proofs}
+	if l.Operator, err = listenSocket(client.SocketPath(state), proofs); err != nil {
 		return Listeners{}, errors.Join(err, l.Agents.Close())
 	}
+	if l.Socket, err = listenAgents(at.Socket, proofs); err != nil {
+		return Listeners{}, errors.Join(err, l.Agents.Close(), l.Operator.Close())
+	}
 	return l, nil
+}
+
+// serveSocket serves users of this machine, who have as many connections as the network.
+func serveSocket(srv *http.Server, l Listeners, connections int) error {
+	socket := atMost(l.Socket, connections)
+	srv.ConnState = socket.state
+	return srv.Serve(socket)
 }
 
 // secure is the TLS of a configured certificate, or nil where there is none.
@@ -75,7 +92,7 @@ type renewed struct {
 }
 
 func (r *renewed) load() error {
-	r.seen = r.stamp()
+	r.seen = stamp(r.at.Certificate, r.at.Key)
 	pair, err := tls.LoadX509KeyPair(r.at.Certificate, r.at.Key)
 	if err == nil {
 		r.pair = &pair
@@ -83,9 +100,10 @@ func (r *renewed) load() error {
 	return err
 }
 
-func (r *renewed) stamp() string {
+// stamp is how files look from outside: it changes when one of them does.
+func stamp(paths ...string) string {
 	var out string
-	for _, path := range []string{r.at.Certificate, r.at.Key} {
+	for _, path := range paths {
 		if info, err := os.Stat(path); err == nil {
 			out += fmt.Sprintln(info.ModTime().UnixNano(), info.Size())
 		}
@@ -96,13 +114,13 @@ func (r *renewed) stamp() string {
 func (r *renewed) get() *tls.Certificate {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.stamp() != r.seen {
+	if stamp(r.at.Certificate, r.at.Key) != r.seen {
 		_ = r.load() // what does not load yet is looked at again when it changes
 	}
 	return r.pair
 }
 
-func listenSocket(path string) (net.Listener, error) {
+func listenSocket(path string, p *proofs) (net.Listener, error) {
 	if len(path) > 100 {
 		return nil, fmt.Errorf("the socket's path %s is too long for the system; choose a shorter store.path", path)
 	}
@@ -118,5 +136,5 @@ func listenSocket(path string) (net.Listener, error) {
 		l.Close()
 		return nil, err
 	}
-	return ownUserOnly{l}, nil
+	return ownUserOnly{l, p}, nil
 }

@@ -46,6 +46,7 @@ type route struct {
 	run    func(*exchange) (any, error)
 	stream func(*exchange) error // instead of run: writes the answer itself
 	media  string                // what a stream writes
+	raw    bool                  // it reads the body itself
 }
 
 // param is a parameter of a query.
@@ -82,6 +83,10 @@ func (s *Server) door(d door) (*router, error) {
 }
 
 func (rt *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.EscapedPath() == mcpPath {
+		(&exchange{Server: rt.s, w: w, r: r, rt: rt, route: mcpRoute}).answer()
+		return
+	}
 	found, values, allow := rt.find(r.Method, r.URL.EscapedPath())
 	switch {
 	case found == nil && len(allow) == 0:

@@ -27,6 +27,10 @@ func routes() []route {
 	const get, post, del = "GET", "POST", "DELETE"
 	return []route{
 		{method: get, path: "/v1/health", doors: bothDoors, who: anyone, id: "health", summary: "Ask whether the daemon answers", reply: client.Health{}, run: health},
+		{method: get, path: resourcePath, doors: agentDoor, who: anyone, id: "protectedResource", summary: "Say whose access tokens are taken (RFC 9728); not found where there is no issuer",
+			reply: ProtectedResource{}, refuses: []writ.Kind{writ.NotFound}, run: showResource},
+		{method: get, path: resourcePath + "/mcp", doors: agentDoor, who: anyone, id: "protectedResourceMCP", summary: "The same, where clients of /mcp look for it",
+			reply: ProtectedResource{}, refuses: []writ.Kind{writ.NotFound}, run: showResource},
 		{method: get, path: "/v1/openapi.json", doors: bothDoors, who: local, id: "openapi", summary: "This document", reply: json.RawMessage{}, run: openAPI},
 
 		{method: post, path: "/v1/calls", doors: bothDoors, who: agents, id: "call", summary: "Call a tool", query: waits,
@@ -64,6 +68,15 @@ func routes() []route {
 			reply: client.Status{}, run: endWaiver},
 		{method: get, path: "/v1/waivers", doors: operatorDoor, who: operator, id: "listWaivers", summary: "List every waiver there was, the oldest first",
 			query: paged(), reply: client.Page[client.Waiver]{}, run: listWaivers},
+
+		{method: get, path: "/v1/upstreams", doors: operatorDoor, who: operator, id: "listUpstreams", summary: "List the MCP servers behind the gateway, each with its state and tools",
+			query: paged(), reply: client.Page[client.Upstream]{}, run: listUpstreams},
+		{method: get, path: "/v1/upstreams/{name}", doors: operatorDoor, who: operator, id: "showUpstream", summary: "Show an MCP server: its state, what it reaches, its tools",
+			reply: client.Upstream{}, run: showUpstream},
+		{method: post, path: "/v1/upstreams/{name}/test", doors: operatorDoor, who: operator, id: "testUpstream", summary: "Connect to an MCP server anew and say how it went",
+			reply: client.UpstreamTest{}, run: testUpstream},
+		{method: post, path: "/v1/upstreams/{name}/accept", doors: operatorDoor, who: operator, id: "acceptUpstream", summary: "Let definitions of an MCP server be used as they were shown, with a person's passphrase",
+			body: client.UpstreamAcceptRequest{}, reply: client.Status{}, refuses: []writ.Kind{writ.Changed, writ.Conflict}, run: acceptUpstream},
 
 		{method: get, path: "/v1/agents", doors: bothDoors, who: either, id: "listAgents", summary: "List this agent and those below it; for the operator: all",
 			query: paged(), reply: client.Page[client.Agent]{}, run: listAgents},

@@ -46,7 +46,9 @@ func walk(w *world) map[string]func(d door) answer {
 	return map[string]func(d door) answer{
 		"health":  get("/v1/health"),
 		"openapi": get("/v1/openapi.json"),
-		"call":    func(d door) answer { return as(d, "POST", "/v1/calls?wait=0", `{"tool":"stat","args":{"path":"."}}`) },
+
+		"protectedResource": nil, "protectedResourceMCP": nil, // TestServedMetadata: an issuer has to be configured
+		"call": func(d door) answer { return as(d, "POST", "/v1/calls?wait=0", `{"tool":"stat","args":{"path":"."}}`) },
 		"batch": func(d door) answer {
 			return as(d, "POST", "/v1/batches", `{"calls":[{"tool":"stat","args":{"path":"."}},{"tool":"nothing"}],"order":"concurrent","max_concurrency":2}`)
 		},
@@ -84,9 +86,22 @@ func walk(w *world) map[string]func(d door) answer {
 		},
 		"listWaivers": op("GET", "/v1/waivers", ""),
 		"endWaiver":   op("DELETE", "/v1/tools/publish/waiver", ""),
-		"listAgents":  get("/v1/agents"),
-		"showAgent":   get("/v1/agents/helper"),
-		"showTree":    op("GET", "/v1/tree", ""),
+		"listUpstreams": func(door) answer {
+			w.behind()
+			return root("GET", "/v1/upstreams", "")
+		},
+		"showUpstream": op("GET", "/v1/upstreams/web", ""),
+		"testUpstream": op("POST", "/v1/upstreams/web/test", ""),
+		"acceptUpstream": func(door) answer {
+			var digests []string
+			for _, t := range jsonOf[client.Upstream](w.t, root("GET", "/v1/upstreams/web", "")).Suspended() {
+				digests = append(digests, fmt.Sprintf("%q:%q", t.Name, t.Digest))
+			}
+			return root("POST", "/v1/upstreams/web/accept", `{"digests":{`+strings.Join(digests, ",")+`},"by":`+by+`}`)
+		},
+		"listAgents": get("/v1/agents"),
+		"showAgent":  get("/v1/agents/helper"),
+		"showTree":   op("GET", "/v1/tree", ""),
 		"delegate": func(d door) answer {
 			a := as(d, "POST", "/v1/delegations", `{"name":"kid","lasts_seconds":60,"request":{"level":"sandboxed","autonomy":"locked","allowed":["read_file"],"denied":["write_file"],"constraints":{"file_system":"workspace_only","network":"none"}}}`)
 			child[d] = jsonOf[client.Delegated](w.t, a)
@@ -173,8 +188,8 @@ func walk(w *world) map[string]func(d door) answer {
 
 // order is that of the walk: what ends something comes after what shows it.
 var order = []string{
-	"health", "openapi", "call", "batch", "openSession", "listSessions", "showSession", "startTask", "listTasks", "showTask", "rateTask", "endTask", "endSession",
-	"listTools", "showTool", "diffTool", "acceptTool", "waiveTool", "listWaivers", "endWaiver", "listAgents", "showAgent", "delegate", "showTree", "endDelegation", "newToken", "revokeToken",
+	"health", "openapi", "protectedResource", "protectedResourceMCP", "call", "batch", "openSession", "listSessions", "showSession", "startTask", "listTasks", "showTask", "rateTask", "endTask", "endSession",
+	"listTools", "showTool", "diffTool", "acceptTool", "waiveTool", "listWaivers", "endWaiver", "listUpstreams", "showUpstream", "testUpstream", "acceptUpstream", "listAgents", "showAgent", "delegate", "showTree", "endDelegation", "newToken", "revokeToken",
 	"listApprovals", "showApproval", "showArgument", "previewEdit", "decide", "listGrants", "revokeGrant",
 	"listInvocations", "showInvocation", "invocationEvents", "resolveInvocation", "cancelInvocation", "allInvocationEvents", "listLedger", "ledgerOfCall", "verifyLedger", "exportLedger", "events", "listSandboxes", "showSandbox", "killSandbox", "startUnconfined", "endUnconfined", "stop", "listStops", "lift",
 	"listPeople", "addPerson", "setRole", "setPassphrase", "explain", "showConfig", "reloadConfig", "doctor", "shutdown",
@@ -192,7 +207,7 @@ func TestWalk(t *testing.T) {
 				ids[op.OperationID] = true
 				if step, known := steps[op.OperationID]; !known {
 					t.Errorf("%s %s is not walked", method, path)
-				} else if step == nil && !slices.Contains([]string{"events", "allInvocationEvents", "shutdown"}, op.OperationID) {
+				} else if step == nil && !slices.Contains([]string{"events", "allInvocationEvents", "shutdown", "protectedResource", "protectedResourceMCP"}, op.OperationID) {
 					t.Errorf("%s %s is left out of the walk", method, path)
 				}
 			}
@@ -215,7 +230,7 @@ func TestWalk(t *testing.T) {
 func TestNothingElse(t *testing.T) {
 	w := newWorld(t)
 	methods := []string{"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE"}
-	paths := map[string]bool{"/": true, "/v1": true, "/v1/": true, "/v2/calls": true, "/metrics": true, "/debug/pprof/": true, "/mcp": true, "/v1/calls/": true,
+	paths := map[string]bool{"/": true, "/v1": true, "/v1/": true, "/v2/calls": true, "/metrics": true, "/debug/pprof/": true, "/v1/calls/": true,
 		"//v1/calls": true, "/v1//calls": true, "/v1/../v1/calls": true, "/v1/CALLS": true, "/v1/calls%2F": true, "/v1/%63alls": true, "/v1/sessions//end": true,
 		"/v1/approvals/x/decision/": true, "/v1/tools/x/y": true, "/v1/tools//diff": true}
 	for _, d := range []door{agentDoor, operatorDoor} {
@@ -321,7 +336,7 @@ func TestRequiredIsDocumented(t *testing.T) {
 					if r == missing {
 						break
 					}
-					body[r] = map[string]any{"rating": 1, "by": alice, "calls": []any{map[string]any{"tool": "stat"}}, "approve": true, "lasts_seconds": 5, "uid": 1, "args": 1, "args_bytes": 1}[r]
+					body[r] = map[string]any{"rating": 1, "by": alice, "calls": []any{map[string]any{"tool": "stat"}}, "approve": true, "lasts_seconds": 5, "digests": map[string]string{}, "uid": 1, "args": 1, "args_bytes": 1}[r]
 					if body[r] == nil {
 						body[r] = "x"
 					}

@@ -49,7 +49,7 @@ func (d *Desk) finished(ctx context.Context, ev writ.Event) error {
 		d.unsaid = append(d.unsaid, u)
 		d.mu.Unlock()
 	}
-	if u.kept != nil {
+	if u.kept != nil || status == "cancelled" { // somebody waits for it, or for its end
 		d.Changed()
 	}
 	return err

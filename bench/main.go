@@ -28,6 +28,9 @@ var table = tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 func row(what, value, beside string) { fmt.Fprintf(table, "%s\t%s\t%s\n", what, value, beside) }
 
 func run() error {
+	if is, err := part(os.Args); is {
+		return err
+	}
 	if len(os.Args) != 2 {
 		return fmt.Errorf("usage: bench PROGRAM (the built writ)")
 	}
@@ -44,6 +47,8 @@ func run() error {
 	switch os.Getenv("BENCH") { // a part of it
 	case "boxes":
 		return errors.Join(boxes(program), table.Flush())
+	case "mcp":
+		return errors.Join(mcp(program, dir), table.Flush())
 	case "gate":
 		return errors.Join(gate(dir), table.Flush())
 	}
@@ -57,6 +62,9 @@ func run() error {
 		return err
 	}
 	if err := binary(program, dir); err != nil {
+		return err
+	}
+	if err := mcp(program, dir); err != nil {
 		return err
 	}
 	return table.Flush()

@@ -92,6 +92,8 @@ func (b *builder) agent(name string, raw Agent) {
 		b.quiet().overlay(&a.Constraints, strict.Member("roles", role)+".constraints", b.File.Roles[role].Constraints)
 	}
 	b.overlay(&a.Constraints, key+".overrides", raw.Overrides)
+	b.certificates(name, key, raw.Certificates)
+	b.users(name, key, raw.Users)
 	b.Agents = append(b.Agents, a)
 }
 

@@ -65,7 +65,7 @@ func (b *builder) tool(key, name string, raw ToolRule) {
 	switch {
 	case slices.Contains(access.Discovery, name):
 		b.fail(key, "discovery is always permitted; remove the rule")
-	case !slices.Contains(b.tools, name):
+	case !slices.Contains(b.tools, name) && !b.ofUpstream(name):
 		b.fail(key, "there is no such tool%s", strict.Hint(name, b.tools))
 	}
 	var l Limits
@@ -88,7 +88,7 @@ func (b *builder) tool(key, name string, raw ToolRule) {
 		switch {
 		case after == name:
 			b.fail(key, "names the tool itself, which could then never run")
-		case !slices.Contains(b.tools, after):
+		case !slices.Contains(b.tools, after) && !b.ofUpstream(after):
 			b.fail(key, "there is no tool %q%s", after, strict.Hint(after, b.tools))
 		}
 	}
@@ -100,6 +100,18 @@ func (b *builder) tool(key, name string, raw ToolRule) {
 	if _, given := b.lines[key+".quorum"]; given && (raw.Quorum < 1 || raw.Quorum > maxQuorum) {
 		b.fail(key+".quorum", "must be 1 to %d people", maxQuorum)
 	}
+}
+
+// ofUpstream reports whether a name, or a pattern, is of a tool that an upstream server
+// may have.
+func (b *builder) ofUpstream(text string) bool {
+	for name, u := range b.File.Upstreams {
+		if u.Prefix == "none" && slices.Contains(u.Enabled, text) || u.Prefix != "none" && strings.HasPrefix(text, name+"__") ||
+			text == "@"+name || strings.HasPrefix(text, "@"+name+":") {
+			return true
+		}
+	}
+	return false
 }
 
 // program takes what can be a file's name in a directory of programs. It must not
@@ -253,6 +265,7 @@ func (b *builder) entry(key, text string, denies bool) access.Entry {
 		b.fail(key, "%s", strict.Describe(err))
 	case denies && slices.ContainsFunc(access.Discovery, e.Match):
 		b.fail(key, "%q denies discovery, which is always permitted; name the tools to deny", text)
+	case b.ofUpstream(text): // which tools it has shows when it is connected
 	case denies && e.Literal() != "" && !slices.ContainsFunc(b.tools, e.Match):
 		// A misspelt name in a list of what is denied would deny nothing.
 		b.fail(key, "there is no tool %q to deny%s", text, spell.Hint(text, b.tools))

@@ -24,7 +24,19 @@ type Value struct {
 
 // Effective lists every value in force, written or built in, in order of keys.
 // What is resolved (paths, agents, roles, levels, presets) is listed as resolved.
+// What goes to an MCP server with every request, or into its environment, is hidden.
 func (c *Config) Effective() []Value {
+	out := c.values()
+	for i, v := range out {
+		if strings.HasPrefix(v.Key, "upstreams.") && (strings.Contains(v.Key, ".headers.") || strings.Contains(v.Key, ".env.")) {
+			out[i].Value = Hidden
+		}
+	}
+	return out
+}
+
+// values is every value as it is.
+func (c *Config) values() []Value {
 	var out []Value
 	say := func(key string, v any, at string) { out = append(out, Value{key, show(v), at}) }
 	rest := *c.File // what is in force as it is written
@@ -67,7 +79,7 @@ func (c *Config) Effective() []Value {
 // does not void the approvals that rest on it.
 func (c *Config) digest() (writ.Digest, error) {
 	values := map[string]string{}
-	for _, v := range c.Effective() {
+	for _, v := range c.values() {
 		values[v.Key] = v.Value
 	}
 	canonical, err := wire.Marshal(values)
@@ -88,6 +100,8 @@ func (c *Config) sayAgent(a *access.Agent, say func(string, any, string)) {
 	say(k+"level", a.Level.V, a.Level.At)
 	say(k+"autonomy", a.Autonomy.V, a.Autonomy.At)
 	say(k+"enforce_tool_policies", a.GateArgs.V, a.GateArgs.At)
+	say(k+"certificates", raw.Certificates, c.At(k+"certificates"))
+	say(k+"users", raw.Users, c.At(k+"users"))
 	say(k+"denied", entryTexts(a.Denied), c.At(k+"denied"))
 	if a.Allowed != nil { // none is not the empty list
 		say(k+"allowed", entryTexts(a.Allowed), c.At(k+"allowed"))
@@ -186,6 +200,10 @@ func flatten(v reflect.Value, key string, visit func(key string, v any)) {
 		return
 	}
 	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			flatten(v.Elem(), key, visit)
+		}
 	case reflect.Struct:
 		for i, name := range strict.Fields(v.Type()) {
 			flatten(v.Field(i), strict.Member(key, name), visit)

@@ -16,7 +16,7 @@ import (
 
 // full writes every key there is.
 const full = `version: 1
-listen: {address: 127.0.0.1:7323, certificate: $DIR/tls/cert.pem, key: $DIR/tls/key.pem}
+listen: {address: 127.0.0.1:7323, certificate: $DIR/tls/cert.pem, key: $DIR/tls/key.pem, client_ca: $DIR/tls/cert.pem, socket: $DIR/run/agents.sock, oauth: {issuer: "https://idp.example", audience: "https://writ.example/mcp", scopes: {"writ:child": a.b}, subjects: {"7": a.b}, jwks_hosts: ["keys.example"]}}
 store: {path: $DIR/state, witness: $DIR/tools/witness}
 workspaces:
   main: {path: $DIR/project/ws, project: $DIR/project}
@@ -38,7 +38,7 @@ agents:
       code_execution: process
       terminal: full
       requires_approval: [deployment]
-  child: {parent: a.b, profile: careful}
+  child: {parent: a.b, profile: careful, certificates: [Child.Internal], users: [root]}
 roles:
   mine:
     allowed: ["*"]
@@ -91,6 +91,10 @@ approvals:
   quorum: 2
   max_pending: 5
   rate: 30/1h
+upstreams:
+  prog: {command: [p, -x], dir: $DIR/ws, env: {A: b}, read: [$DIR/ws], write: [$DIR/project], prefix: none, enabled: [a], disabled: [b], cacheable: [a], relay: [sampling], call_timeout: 5s, connect_timeout: 6s}
+  remote: {url: "https://a.example/mcp", headers: {X-A: b}}
+tool_disclosure: {active: always, l1_token_budget: 2000, l2_token_budget: 9000, auto_unload_on_budget_pressure: false, unload_threshold_percent: 70.5}
 `
 
 func lookup(c *Config) map[string]Value {
@@ -412,6 +416,20 @@ func TestDuration(t *testing.T) {
 		var d Duration
 		if err := d.UnmarshalText([]byte(s)); err != nil || d.String() != want {
 			t.Errorf("%s: %s, %v", s, d, err)
+		}
+	}
+}
+
+// TestEffectiveHides: what may be a credential counts, and is not shown.
+func TestEffectiveHides(t *testing.T) {
+	p := newPlace(t)
+	one, other := p.mustLoad(t, full), p.mustLoad(t, strings.ReplaceAll(strings.ReplaceAll(full, "{X-A: b}", "{X-A: s3cret}"), "env: {A: b}", "env: {A: s3cret}"))
+	if one.Digest == other.Digest {
+		t.Error("another credential is the same configuration")
+	}
+	for _, v := range other.Effective() {
+		if strings.Contains(v.Value, "s3cret") {
+			t.Errorf("%s shows %s", v.Key, v.Value)
 		}
 	}
 }

@@ -26,6 +26,8 @@ type File struct {
 	Tools      map[string]ToolRule  `yaml:"tools"`
 	Sandboxing Sandboxing           `yaml:"sandboxing"`
 	Approvals  Approvals            `yaml:"approvals"`
+	Disclosure Disclosure           `yaml:"tool_disclosure"`
+	Upstreams  map[string]Upstream  `yaml:"upstreams"`
 }
 
 // Listen is where agents come in over HTTP: an address, or a mapping with a
@@ -34,6 +36,9 @@ type Listen struct {
 	Address     string `yaml:"address"`
 	Certificate string `yaml:"certificate"` // PEM file, leaf first
 	Key         string `yaml:"key"`         // PEM file
+	ClientCA    string `yaml:"client_ca"`   // PEM file of who signs agents' certificates
+	Socket      string `yaml:"socket"`      // Unix socket for agents of other users of this machine
+	OAuth       *OAuth `yaml:"oauth"`       // nil: no access tokens of anybody are taken
 }
 
 // Shape takes an address alone as well.
@@ -45,7 +50,7 @@ func (l *Listen) Shape(k strict.Kind) (any, string) {
 		type plain Listen // without this method
 		return (*plain)(l), ""
 	}
-	return nil, "an address, or a mapping of address, certificate and key"
+	return nil, "an address, or a mapping of address, certificate, key, client_ca, socket and oauth"
 }
 
 // Store is where writ keeps its state.
@@ -73,6 +78,9 @@ type Agent struct {
 	Denied    []string         `yaml:"denied"`
 	Overrides Overrides        `yaml:"overrides"`
 	Gate      *bool            `yaml:"enforce_tool_policies"`
+
+	Certificates []string `yaml:"certificates"` // names or fingerprints of client certificates that are this agent's
+	Users        []string `yaml:"users"`        // of this machine, who may be this agent over listen.socket
 }
 
 // Overrides change any of the six sub-constraints for one agent.
@@ -185,14 +193,12 @@ type Backend string
 // believes them to be in force.
 var notBuilt = map[string]string{
 	"people":                       "the people block (people are kept in the store; 'writ init' makes the first)",
-	"upstreams":                    "upstream MCP servers",
 	"connections":                  "connections",
 	"secrets":                      "secret backends",
 	"egress":                       "egress",
 	"screening":                    "screening",
 	"policies":                     "operator policies",
 	"trust":                        "trust",
-	"tool_disclosure":              "progressive disclosure",
 	"container_log_shipping":       "container log shipping",
 	"retention":                    "keeping arguments and results",
 	"telemetry":                    "telemetry",

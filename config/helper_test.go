@@ -27,10 +27,11 @@ func newPlace(t testing.TB) place {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	must(t, err)
-	for _, d := range []string{"conf", "ws", "project/ws", "project/bin", "state/inner", "home", "tools"} {
+	for _, d := range []string{"conf", "ws", "project/ws", "project/bin", "state/inner", "home", "tools", "run", "open"} {
 		must(t, os.MkdirAll(filepath.Join(dir, d), 0o700))
 	}
 	must(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
+	must(t, os.Chmod(filepath.Join(dir, "open"), 0o777))
 	for link, to := range map[string]string{
 		"into-state": "state/inner", "dangling": "ws/not-there", "loop": "loop", "via-ws": "ws/link", "ws/link": "../conf", "to-tools": "project/bin",
 	} {

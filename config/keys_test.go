@@ -34,6 +34,11 @@ const oneAgent = `version: 1
 workspaces: {main: {path: $DIR/project/ws, project: $DIR/project}, other: {path: $DIR/ws}}
 `
 
+const (
+	withTLS   = "version: 1\nlisten: {address: '0.0.0.0:1', certificate: $DIR/tls/cert.pem, key: $DIR/tls/key.pem, "
+	withOAuth = "version: 1\nlisten: {oauth: {issuer: $X, audience: https://w.example, scopes: {s: bot}}}\nworkspaces: {main: {path: $DIR/ws}}\nagents: {bot: {workspace: main}}\n"
+)
+
 var rows = []row{
 	{key: "version", text: "version: $X\n", one: "1", other: "2", see: func(testing.TB, *Config) string { return "loads" },
 		first: "loads", then: "writ.yaml:1: version: must be 1; write version: 1", refusedOther: true},
@@ -45,6 +50,32 @@ var rows = []row{
 	{key: "listen.key", text: "version: 1\nlisten: {address: '0.0.0.0:1', certificate: $DIR/tls/cert.pem, key: $X}\n", one: "$DIR/tls/key.pem", other: "$DIR/file", engine: true,
 		see: func(_ testing.TB, c *Config) string { return c.File.Listen.Key }, first: "$DIR/tls/key.pem",
 		then: "writ.yaml:2: listen.certificate: certificate and key do not load: tls: failed to find any PEM data in key input", refusedOther: true},
+	{key: "listen.client_ca", text: withTLS + "client_ca: $X}\n" + oneAgent[11:] + "agents: {bot: {workspace: main, certificates: [bot.internal]}}\n", one: "$DIR/tls/cert.pem", other: "$DIR/file", engine: true,
+		see: func(_ testing.TB, c *Config) string { return c.File.Listen.ClientCA }, first: "$DIR/tls/cert.pem",
+		then: "writ.yaml:2: listen.client_ca: there is no certificate in it; give a PEM file", refusedOther: true},
+	{key: "agents.*.certificates", text: withTLS + "client_ca: $DIR/tls/cert.pem}\n" + oneAgent[11:] + "agents: {bot: {workspace: main, certificates: $X}, dev: {workspace: main, certificates: [dev.internal]}}\n",
+		one: "['spiffe://example/bot']", other: "[Bot.Internal]", engine: true, see: certified, first: "uri [bot], dns []", then: "uri [], dns [bot]"},
+	{key: "listen.socket", text: "version: 1\nlisten: {socket: $X}\n", one: "$DIR/run/agents.sock", other: "$DIR/open/agents.sock", engine: true,
+		see: func(_ testing.TB, c *Config) string { return c.File.Listen.Socket }, first: "$DIR/run/agents.sock", refusedOther: true,
+		then: "writ.yaml:2: listen.socket: others can write to $DIR/open (mode 0777) and put a socket of their own there; run: chmod go-w $DIR/open"},
+	{key: "agents.*.users", text: "version: 1\nlisten: {socket: $DIR/run/agents.sock}\n" + oneAgent[11:] + "agents: {bot: {workspace: main, users: $X}, dev: {workspace: main, users: [root, '77']}}\n", one: "[root]", other: "['77', '77']", engine: true,
+		see: func(_ testing.TB, c *Config) string {
+			return fmt.Sprint(c.AgentsOfUser(0), c.AgentsOfUser(77), c.AgentsOfUser(78))
+		},
+		first: "[bot dev] [dev] []", then: "[dev] [bot dev] []"},
+	{key: "listen.oauth.issuer", text: withOAuth, one: "https://a.example", other: "http://a.example", engine: true,
+		see: func(_ testing.TB, c *Config) string { return c.File.Listen.OAuth.Issuer }, first: "https://a.example", refusedOther: true,
+		then: `writ.yaml:2: listen.oauth.issuer: "http://a.example" is not https; only an address of this machine (127.0.0.1, [::1], localhost) can do without`},
+	{key: "listen.oauth.audience", text: strings.NewReplacer("$X", "https://a.example", "https://w.example", "$X").Replace(withOAuth), one: "https://w.example/mcp", other: "http://127.0.0.1:7323/mcp", engine: true,
+		see: func(_ testing.TB, c *Config) string { return c.File.Listen.OAuth.Audience }, first: "https://w.example/mcp", then: "http://127.0.0.1:7323/mcp"},
+	{key: "listen.oauth.scopes.*", text: strings.NewReplacer("$X", "https://a.example", "scopes: {s: bot}", "scopes: {s: $X}").Replace(withOAuth), one: "bot", other: "bott", engine: true,
+		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.File.Listen.OAuth.Scopes) }, first: "map[s:bot]", refusedOther: true,
+		then: `writ.yaml:2: listen.oauth.scopes.s: there is no agent "bott"; did you mean bot?`},
+	{key: "listen.oauth.subjects.*", text: strings.NewReplacer("$X", "https://a.example", "scopes: {s: bot}", "subjects: {s: $X}").Replace(withOAuth), one: "bot", other: "bott", engine: true,
+		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.File.Listen.OAuth.Subjects) }, first: "map[s:bot]", refusedOther: true,
+		then: `writ.yaml:2: listen.oauth.subjects.s: there is no agent "bott"; did you mean bot?`},
+	{key: "listen.oauth.jwks_hosts", text: strings.NewReplacer("$X", "https://a.example", "scopes:", "jwks_hosts: $X, scopes:").Replace(withOAuth), one: "[k.example]", other: "['k.example:8443']", engine: true,
+		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.File.Listen.OAuth.JWKSHosts) }, first: "[k.example]", then: "[k.example:8443]"},
 	{key: "store.path", text: "version: 1\nstore: {path: $X}\n", one: "$DIR/state", other: "$DIR/into-state", engine: true,
 		see: func(_ testing.TB, c *Config) string { return c.StatePath + " " + c.Witness }, first: "$DIR/state $DIR/state/witness.jsonl", then: "$DIR/state/inner $DIR/state/inner/witness.jsonl"},
 	{key: "store.witness", text: "version: 1\nstore: {path: $DIR/state, witness: $X}\n", one: "~/w", other: "$DIR/tools/w", engine: true,
@@ -209,6 +240,46 @@ var rows = []row{
 		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.File.Approvals.Quorum) }, first: "1", then: "10"},
 	{key: "approvals.max_pending", text: "version: 1\napprovals: {max_pending: $X}\n", one: "1", other: "1000", engine: true,
 		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.File.Approvals.MaxPending) }, first: "1", then: "1000"},
+	{key: "upstreams.*.command", text: "version: 1\nupstreams: {srv: {command: $X}}\n", one: `[prog]`, other: `[prog, -v]`, engine: true,
+		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.File.Upstreams["srv"].Command) }, first: "[prog]", then: "[prog -v]"},
+	{key: "upstreams.*.dir", text: "version: 1\nupstreams: {srv: {command: [prog], dir: $X}}\n", one: "$DIR/ws", other: "ws", engine: true,
+		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.File.Upstreams["srv"].Dir) }, first: "$DIR/ws", then: `writ.yaml:2: upstreams.srv.dir: "ws" is not an absolute path; begin it with / or ~/`, refusedOther: true},
+	{key: "upstreams.*.env.*", text: "version: 1\nupstreams: {srv: {command: [prog], env: {A: $X}}}\n", one: "one", other: "two", engine: true,
+		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.File.Upstreams["srv"].Env) }, first: "map[A:one]", then: "map[A:two]"},
+	{key: "upstreams.*.read", text: "version: 1\nupstreams: {srv: {command: [prog], read: $X}}\n", one: "[$DIR/ws]", other: "[ws]", engine: true,
+		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.File.Upstreams["srv"].Read) }, first: "[$DIR/ws]", then: `writ.yaml:2: upstreams.srv.read[0]: "ws" is not an absolute path; begin it with / or ~/`, refusedOther: true},
+	{key: "upstreams.*.write", text: "version: 1\nupstreams: {srv: {command: [prog], write: $X}}\n", one: "[$DIR/ws]", other: "[ws]", engine: true,
+		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.File.Upstreams["srv"].Write) }, first: "[$DIR/ws]", then: `writ.yaml:2: upstreams.srv.write[0]: "ws" is not an absolute path; begin it with / or ~/`, refusedOther: true},
+	{key: "upstreams.*.url", text: "version: 1\nupstreams: {srv: {url: $X}}\n", one: "https://a.example/mcp", other: "http://a.example/mcp", engine: true,
+		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.File.Upstreams["srv"].URL) }, first: "https://a.example/mcp", then: `writ.yaml:2: upstreams.srv.url: "http://a.example/mcp" is not https; only an address of this machine (127.0.0.1, [::1], localhost) can do without`, refusedOther: true},
+	{key: "upstreams.*.headers.*", text: "version: 1\nupstreams: {srv: {url: https://a.example/mcp, headers: {A: $X}}}\n", one: "one", other: "two", engine: true,
+		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.File.Upstreams["srv"].Headers) }, first: "map[A:one]", then: "map[A:two]"},
+	{key: "upstreams.*.prefix", text: "version: 1\nupstreams: {srv: {command: [prog], prefix: $X}}\n", one: "name", other: "none", engine: true,
+		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.File.Upstreams["srv"].Prefix) }, first: "name", then: "none"},
+	{key: "upstreams.*.enabled", text: "version: 1\nupstreams: {srv: {command: [prog], enabled: $X}}\n", one: "[a]", other: "[a, b]", engine: true,
+		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.File.Upstreams["srv"].Enabled) }, first: "[a]", then: "[a b]"},
+	{key: "upstreams.*.disabled", text: "version: 1\nupstreams: {srv: {command: [prog], disabled: $X}}\n", one: "[a]", other: "[a, b]", engine: true,
+		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.File.Upstreams["srv"].Disabled) }, first: "[a]", then: "[a b]"},
+	{key: "upstreams.*.cacheable", text: "version: 1\nupstreams: {srv: {command: [prog], cacheable: $X}}\n", one: "[a]", other: "[b]", engine: true,
+		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.File.Upstreams["srv"].Cacheable) }, first: "[a]", then: "[b]"},
+	{key: "upstreams.*.relay", text: "version: 1\nupstreams: {srv: {command: [prog], relay: $X}}\n", one: "[sampling]", other: "[elicitation, roots]", engine: true,
+		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.File.Upstreams["srv"].Relay) }, first: "[sampling]", then: "[elicitation roots]"},
+	{key: "upstreams.*.call_timeout", text: "version: 1\nupstreams: {srv: {command: [prog], call_timeout: $X}}\n", one: "5s", other: "11m", engine: true,
+		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.File.Upstreams["srv"].CallTimeout) }, first: "5s", then: "writ.yaml:2: upstreams.srv.call_timeout: must be over 0 and at most 10m", refusedOther: true},
+	{key: "upstreams.*.connect_timeout", text: "version: 1\nupstreams: {srv: {command: [prog], connect_timeout: $X}}\n", one: "5s", other: "11m", engine: true,
+		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.File.Upstreams["srv"].ConnectTimeout) }, first: "5s", then: "writ.yaml:2: upstreams.srv.connect_timeout: must be over 0 and at most 10m", refusedOther: true},
+	{key: "tool_disclosure.active", text: "version: 1\ntool_disclosure: {active: $X}\n", one: "auto", other: "always", engine: true,
+		see: disclosing, first: "31 true, 1 false", then: "31 true, 1 true"},
+	{key: "tool_disclosure.l1_token_budget", text: "version: 1\ntool_disclosure: {l1_token_budget: $X}\n", one: "250", other: "249", engine: true,
+		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.Disclosure.L1Budget) }, first: "250", refusedOther: true,
+		then: "writ.yaml:2: tool_disclosure.l1_token_budget: 249 is less than one line takes; write at least 250"},
+	{key: "tool_disclosure.l2_token_budget", text: "version: 1\ntool_disclosure: {l2_token_budget: $X}\n", one: "5000", other: "20000", engine: true,
+		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.Disclosure.L2Budget) }, first: "5000", then: "20000"},
+	{key: "tool_disclosure.auto_unload_on_budget_pressure", text: "version: 1\ntool_disclosure: {auto_unload_on_budget_pressure: $X}\n", one: "true", other: "false", engine: true,
+		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.Disclosure.AutoUnload) }, first: "true", then: "false"},
+	{key: "tool_disclosure.unload_threshold_percent", text: "version: 1\ntool_disclosure: {unload_threshold_percent: $X}\n", one: "80.5", other: "101", engine: true,
+		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.Disclosure.Threshold) }, first: "80.5", refusedOther: true,
+		then: "writ.yaml:2: tool_disclosure.unload_threshold_percent: write a number over 0, at most 100"},
 	{key: "approvals.rate", text: "version: 1\napprovals: {rate: $X}\n", one: "5/1m", other: "60/1d", engine: true,
 		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.File.Approvals.Rate.Quota) }, first: "{5 window 1m0s}", then: "{60 window 24h0m0s}"},
 }
@@ -384,4 +455,8 @@ func effective(key string) func(testing.TB, *Config) string {
 		}
 		return ""
 	}
+}
+
+func disclosing(_ testing.TB, c *Config) string {
+	return fmt.Sprintf("31 %v, 1 %v", c.Disclosure.On(31), c.Disclosure.On(1))
 }

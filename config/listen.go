@@ -26,7 +26,12 @@ func (c *Config) checkListen(d *strict.File) {
 	if err := address(l.Address, l.Certificate != ""); err != nil {
 		d.Reject(key, "%v", err)
 	}
+	c.checkSocket(d)
+	c.checkOAuth(d)
 	if l.Certificate == "" {
+		if l.ClientCA != "" {
+			d.Reject("listen.client_ca", "certificates are shown over TLS only; set listen.certificate and listen.key")
+		}
 		return
 	}
 	var ok bool
@@ -43,6 +48,7 @@ func (c *Config) checkListen(d *strict.File) {
 	if _, err := tls.LoadX509KeyPair(l.Certificate, l.Key); err != nil {
 		d.Reject("listen.certificate", "certificate and key do not load: %v", err)
 	}
+	c.checkClientCA(d)
 }
 
 // address refuses any address but loopback where there is no TLS.

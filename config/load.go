@@ -14,16 +14,18 @@ import (
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/access"
 	"github.com/writ-run/writ/action"
+	"github.com/writ-run/writ/disclose"
 	"github.com/writ-run/writ/policy"
 	"github.com/writ-run/writ/strict"
 )
 
 // Config is a configuration that holds: decoded, checked and resolved.
 type Config struct {
-	Path     string // of the file
-	File     *File
-	Digest   writ.Digest // of every effective value
-	Warnings []string    // things that hold but are probably not meant
+	Path       string // of the file
+	File       *File
+	Digest     writ.Digest       // of every effective value
+	Disclosure disclose.Settings // which tools a model is shown at once
+	Warnings   []string          // things that hold but are probably not meant
 
 	Types      *action.Registry
 	Agents     []access.Agent
@@ -36,8 +38,12 @@ type Config struct {
 	workspaces map[string]access.Workspace
 	levels     map[access.Level]access.Constraints
 	roles      map[string]access.Role
-	tools      []string // names of the tools there are
-	toolsErr   error    // why they could not be read
+	certified  map[string]string   // agents by what their certificates have
+	users      map[uint32][]string // agents by user
+	tools      []string            // names of the tools there are
+	toolsErr   error               // why they could not be read
+	placed     map[string]string   // by key, where what is in files of their own was written
+	serversErr error               // what is wrong with those files
 }
 
 // Limits are what the operator adds to a tool's own constraints.
@@ -65,9 +71,9 @@ func Path(flag string) (string, error) {
 	return filepath.Join(dir, "writ", "writ.yaml"), nil
 }
 
-// Load reads and checks the file against the tools there are. All errors of the
-// file come at once, one a line.
-func Load(path string, tools Tools) (*Config, error) {
+// Load reads and checks the file against the tools there are, and the files of servers
+// beside it, with those that are planned. All errors come at once, one a line.
+func Load(path string, tools Tools, planned ...ServerFile) (*Config, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, err
@@ -97,7 +103,7 @@ func Load(path string, tools Tools) (*Config, error) {
 	if len(text) > strict.MaxBytes {
 		return nil, fmt.Errorf("%s: the file has more than %d bytes; a configuration has less", path, strict.MaxBytes)
 	}
-	return parse(path, text, tools, info.Mode())
+	return parse(path, text, tools, info.Mode(), planned...)
 }
 
 // Defaults is the configuration of somebody who has written none.
@@ -105,16 +111,16 @@ func Defaults(path string) (*Config, error) {
 	return parse(path, []byte("version: 1\n"), func(*action.Registry) ([]string, error) { return nil, nil }, 0o600)
 }
 
-func parse(path string, text []byte, tools Tools, mode os.FileMode) (*Config, error) {
+func parse(path string, text []byte, tools Tools, mode os.FileMode, planned ...ServerFile) (*Config, error) {
 	d := source(filepath.Base(path))
-	c := &Config{Path: path, File: defaults(), lines: d.Lines(), trails: map[string][]string{}, workspaces: map[string]access.Workspace{}}
+	c := &Config{Path: path, File: defaults(), lines: d.Lines(), trails: map[string][]string{}, placed: map[string]string{}, workspaces: map[string]access.Workspace{}}
 	if mode.Perm()&0o022 != 0 {
 		d.Reject("", "others can write to the file (mode %04o); run: chmod go-w %s", mode.Perm(), path)
 	}
 	if d.Read(text, c.File) {
-		c.check(d, tools)
+		c.check(d, tools, planned)
 	}
-	err := errors.Join(d.Err(), c.toolsErr)
+	err := errors.Join(d.Err(), c.serversErr, c.toolsErr)
 	if err != nil {
 		return nil, err
 	}
@@ -131,13 +137,16 @@ func (c *Config) At(path string) string {
 	if _, ok := c.lines[path]; !ok && path == "listen.address" {
 		path = "listen" // an address alone
 	}
+	if at, ok := c.placed[path]; ok {
+		return at
+	}
 	if n, ok := c.lines[path]; ok {
 		return filepath.Base(c.Path) + ":" + strconv.Itoa(n)
 	}
 	return access.BuiltIn
 }
 
-func (c *Config) check(d *strict.File, tools Tools) {
+func (c *Config) check(d *strict.File, tools Tools, planned []ServerFile) {
 	f := c.File
 	if f.Version != 1 {
 		d.Reject("version", "must be 1; write version: 1")
@@ -147,6 +156,9 @@ func (c *Config) check(d *strict.File, tools Tools) {
 	c.checkWorkspaces(d)
 	c.checkSandboxing(d)
 	c.checkApprovals(d)
+	c.checkDisclosure(d)
+	c.checkUpstreams(d)
+	c.serversErr = c.readServers(planned)
 	c.build(d, tools)
 }
 
@@ -174,7 +186,7 @@ func (c *Config) checkStore(d *strict.File) {
 }
 
 // Own is what no box reaches at any level: store, keys, socket, witness, configuration, and
-// the definitions and profiles beside it, as they resolve. A configuration directory of
+// the definitions, profiles and servers beside it, as they resolve. A configuration directory of
 // writ's own is hidden whole, so that nothing can be put beside the file either.
 func (c *Config) Own() []string {
 	path := c.Path
@@ -182,12 +194,17 @@ func (c *Config) Own() []string {
 		path = real
 	}
 	dir := filepath.Dir(path)
-	own := []string{path, filepath.Join(dir, "tools"), filepath.Join(dir, "profiles")}
+	own := []string{path, filepath.Join(dir, "tools"), filepath.Join(dir, "profiles"), filepath.Join(dir, serversDir)}
 	if filepath.Base(dir) == "writ" {
 		own = []string{dir}
 	}
-	if l := c.File.Listen; l.Key != "" && !policy.Below(l.Key, own[0]) {
-		own = append(own, l.Key)
+	if p := c.servers(); !slices.ContainsFunc(own, func(o string) bool { return policy.Below(p, o) }) {
+		own = append(own, p)
+	}
+	for _, p := range c.File.Listen.own() {
+		if p != "" && !policy.Below(p, own[0]) {
+			own = append(own, p)
+		}
 	}
 	hide := []string{c.StatePath}
 	if !policy.Below(c.Witness, c.StatePath) {
@@ -314,9 +331,12 @@ func (c *Config) apart(d *strict.File, key, project string) {
 	if c.outside(d, key, project, "the configuration", trail(c.Path)) { // else so are these
 		c.outside(d, key, project, "the directory of tool definitions", beside("tools"))
 		c.outside(d, key, project, "the directory of profiles", beside("profiles"))
+		c.outside(d, key, project, "the directory of servers", beside(serversDir))
 	}
 	c.outside(d, key, project, "the store", c.trails["store.path"])
 	c.outside(d, key, project, "the witness", c.trails["store.witness"])
+	c.outside(d, key, project, "the client CA", c.trails["listen.client_ca"])
+	c.outside(d, key, project, "the agents' socket", c.trails["listen.socket"])
 	if self, err := os.Executable(); err == nil { // an agent that replaces it runs outside every box
 		c.outside(d, key, project, "the writ program", trail(self))
 	}

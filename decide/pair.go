@@ -29,7 +29,7 @@ func (in *Input) variants(c chain, t *tool.Tool, s Standing, counted bool) *vari
 func (in *Input) pair(a *access.Agent, t *tool.Tool, act action.Type, s Standing) *pair {
 	p := &pair{effect: writ.Allow, class: s.Class, action: string(act), links: []link{{a, t, ownWorkspace(a)}}}
 	p.risk = max(risk(t.Policy.Risk), risk(in.Types.Risk(act))).String()
-	p.say(a.Permit(t.Name, t.Category))
+	p.say(permit(a, t))
 	p.say(terminalReason(a, t), gitReason(a, act))
 	p.say(approvalReasons(a, act)...)
 	p.say(in.autonomyReason(a, act))
@@ -41,6 +41,18 @@ func (in *Input) pair(a *access.Agent, t *tool.Tool, act action.Type, s Standing
 	}
 	p.reasons = slices.Clip(p.reasons)
 	return p
+}
+
+// permit is whether an agent may use a tool at all. One that has to be named is opened
+// by no level, nor by a role as the product ships it: those are everybody's.
+func permit(a *access.Agent, t *tool.Tool) writ.Reason {
+	r := a.Permit(t.Name, t.Category)
+	if !t.Named || r.Effect != writ.Allow || r.Source != "level" && r.Where != access.BuiltIn {
+		return r
+	}
+	r.Effect = writ.Deny
+	r.Text = fmt.Sprintf("tool %s has to be named in the allowed list of agent %s, or in a role of the configuration", t.Name, a.Name)
+	return r
 }
 
 func (p *pair) say(reasons ...writ.Reason) {

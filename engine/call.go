@@ -11,6 +11,7 @@ import (
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/approval"
+	"github.com/writ-run/writ/disclose"
 	"github.com/writ-run/writ/ledger"
 	"github.com/writ-run/writ/tool"
 	"github.com/writ-run/writ/wire"
@@ -121,7 +122,7 @@ func (e *Engine) prepare(ctx context.Context, c Call, id string) (call writ.Call
 	if call.Door == "" {
 		call.Door = "library"
 	}
-	r := e.at()
+	r := e.rulesFor(ctx, c.Tool)
 	agent, ok := r.agents[c.Agent]
 	if !ok && c.Token == "" {
 		return call, leave, e.noAgent(c.Agent)
@@ -139,6 +140,17 @@ func (e *Engine) prepare(ctx context.Context, c Call, id string) (call writ.Call
 	}
 	call.Session, call.Task, leave = session, task, left
 	return call, leave, r.resolve(&call, c)
+}
+
+// rulesFor is the rules in force, once a server that is just being started, and may have
+// the tool, has said whether it does.
+func (e *Engine) rulesFor(ctx context.Context, name string) *rules {
+	r := e.at()
+	if _, ok := r.catalog.Lookup(name); ok || len(r.cfg.File.Upstreams)+len(e.upstreams.own) == 0 {
+		return r
+	}
+	e.upstreams.await(ctx, name)
+	return e.at()
 }
 
 // resolve fills in the tool and the arguments.
@@ -177,10 +189,12 @@ func inArguments(err error) error {
 	return err
 }
 
+// visibleNames are the tools that an agent may use, but for those that everybody may:
+// discovery.
 func (r *rules) visibleNames(agent string) []string {
 	var names []string
 	for _, t := range r.catalog.All() {
-		if r.decider.Visible(agent, t.Name) {
+		if r.decider.Visible(agent, t.Name) && !disclose.Discovery(t.Name) {
 			names = append(names, t.Name)
 		}
 	}

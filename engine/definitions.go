@@ -110,7 +110,10 @@ func (e *Engine) AcceptTool(ctx context.Context, name, digest string, cred Crede
 	if _, err := r.diff(name); err != nil {
 		return err
 	}
-	t, err := fresh(r.files[name], r.cfg.Types)
+	t, err := r.defined[name], error(nil)
+	if !strings.HasPrefix(r.files[name], fromServer) { // of a server, what it offers now is what there is
+		t, err = fresh(r.files[name], r.cfg.Types)
+	}
 	if err != nil {
 		return writ.Fail(writ.Invalid, "the definition does not hold any more: "+err.Error(), nil)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/access"
 	"github.com/writ-run/writ/config"
+	"github.com/writ-run/writ/disclose"
 )
 
 const family = `version: 1
@@ -43,6 +44,9 @@ func (f *fixture) child(who Caller, label string, r config.Request) Caller {
 func visible(f *fixture, who Caller) []string {
 	var names []string
 	for _, t := range f.Tools(who.Agent) {
+		if disclose.Discovery(t.Name) { // everybody has it
+			continue
+		}
 		names = append(names, t.Name)
 	}
 	return names

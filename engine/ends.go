@@ -35,7 +35,20 @@ func (e *Engine) EndSession(ctx context.Context, token, id, why string) error {
 	e.stops.cancel(errEnded, func(r *run) bool { return r.session == id })()
 	e.jobs.EndSession(id)
 	e.boxes.EndSession(id)
+	e.disclosed.forget(id)
 	return e.endDelegations(ctx, "session ended", func(d store.Delegation) bool { return d.Session == id })
+}
+
+// LeaveSession ends a session that its front door is done with, unless something in it
+// waits for a person: whoever asked may come back for it. Then it ends when idle.
+func (e *Engine) LeaveSession(ctx context.Context, who Caller, id, why string) {
+	waits, err := e.store.SessionWaits(ctx, id)
+	if err == nil && !waits {
+		err = e.EndSession(ctx, who.Token, id, why)
+	}
+	if err != nil && writ.KindOf(err) != writ.NotFound {
+		e.log.Error("a session could not be ended", "session", id, "err", err)
+	}
 }
 
 // endSession takes a session away. From here on nothing begins in it.
@@ -183,6 +196,12 @@ func (e *Engine) endIdle(ctx context.Context) error {
 		}
 	}
 	for _, s := range sessions {
+		if waits, err := e.store.SessionWaits(ctx, s.id); err != nil || waits { // a person may still answer
+			if err != nil {
+				return err
+			}
+			continue
+		}
 		if err := e.EndSession(ctx, "", s.id, "idle"); err != nil && writ.KindOf(err) != writ.NotFound {
 			return err
 		}

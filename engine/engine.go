@@ -17,6 +17,7 @@ import (
 	"io"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -38,9 +39,12 @@ import (
 	"github.com/writ-run/writ/store"
 	"github.com/writ-run/writ/store/sqlite"
 	"github.com/writ-run/writ/tool"
+	"github.com/writ-run/writ/tool/admin"
 	"github.com/writ-run/writ/tool/define"
+	"github.com/writ-run/writ/tool/discover"
 	"github.com/writ-run/writ/tool/exec"
 	"github.com/writ-run/writ/tool/files"
+	"github.com/writ-run/writ/upstream"
 	"github.com/writ-run/writ/wire"
 )
 
@@ -55,6 +59,8 @@ type Options struct {
 
 	Tools []Tool // as Register takes them; here where the configuration names them
 	Hooks Hooks
+
+	Servers []Server // MCP servers of the program itself
 }
 
 // Engine is an open engine. It is safe for concurrent use.
@@ -66,6 +72,7 @@ type Engine struct {
 	ledger     *ledger.Ledger
 	desk       *approval.Desk
 	people     *person.Checker
+	sealKey    []byte
 	drivers    sandbox.Set
 	native     *native.Driver
 	boxes      *sandbox.Boxes
@@ -77,18 +84,22 @@ type Engine struct {
 
 	changing sync.Mutex
 	rules    atomic.Pointer[rules]
-	prior    atomic.Pointer[rules] // the ones before: calls decided under them may be about to run
+	prior    atomic.Pointer[rules]         // the ones before: calls decided under them may be about to run
+	swapped  atomic.Pointer[chan struct{}] // closed when they change
 
-	tokens  tokens
-	stops   stops
-	scopes  scopes
-	turns   turns
-	places  places
-	loading sync.Mutex // tokens and stops are read from the store and taken up by one at a time
-	closed  atomic.Bool
-	closing chan struct{} // ends the sweeper
-	sweeper sync.WaitGroup
-	resumed sync.WaitGroup // approved calls that run with nobody waiting
+	tokens tokens
+	stops  stops
+	scopes scopes
+	turns  turns
+	places places
+
+	disclosed disclosure
+	upstreams upstreams
+	loading   sync.Mutex // tokens and stops are read from the store and taken up by one at a time
+	closed    atomic.Bool
+	closing   chan struct{} // ends the sweeper
+	sweeper   sync.WaitGroup
+	resumed   sync.WaitGroup // approved calls that run with nobody waiting
 }
 
 // Open readies an engine. On error nothing is left open.
@@ -115,7 +126,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := e.build(cfg, o.Launcher); err != nil {
+	if err := e.build(cfg, o.Launcher, o.Servers); err != nil {
 		return nil, err
 	}
 	if err := e.open(ctx, cfg, loaded); err != nil {
@@ -124,17 +135,31 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	return e, nil
 }
 
-func builtins(boxes exec.Starter, jobs *exec.Jobs) ([]*tool.Tool, error) {
+// builtins are the tools of this program; without an engine, to be looked at.
+func builtins(boxes exec.Starter, jobs *exec.Jobs, e *Engine) ([]*tool.Tool, error) {
+	var known discover.Source
+	var own admin.Source
+	if e != nil {
+		known, own = &e.disclosed, &administration{e: e}
+	}
 	fileTools, err := files.Tools()
 	if err != nil {
 		return nil, err
 	}
 	execTools, err := exec.Tools(boxes, jobs)
-	return append(fileTools, execTools...), err
+	if err != nil {
+		return nil, err
+	}
+	discovery, err := discover.Tools(known)
+	if err != nil {
+		return nil, err
+	}
+	operations, err := admin.Tools(own)
+	return slices.Concat(fileTools, execTools, discovery, operations), err
 }
 
 // build makes everything that needs no store.
-func (e *Engine) build(cfg *config.Config, launcher []string) error {
+func (e *Engine) build(cfg *config.Config, launcher []string, servers []Server) error {
 	sub := cfg.File.Sandboxing.Subprocess
 	every := reach.Options{PathPrefixes: sub.ExtraSafePathPrefixes, UnsafeAnyPath: !sub.RestrictedPath, UnsafeAnyDir: !sub.WorkspaceOnly}
 	own := native.New(native.Options{Options: every, Program: programOf(launcher), Deployment: deployment(cfg.StatePath)})
@@ -145,11 +170,13 @@ func (e *Engine) build(cfg *config.Config, launcher []string) error {
 		subprocess.New(subprocess.Options{Launcher: launcher, Options: every})}
 	e.native = own
 	e.boxes = sandbox.NewBoxes(e.drivers, lifecycle(cfg))
-	e.closers = append(e.closers, e.boxes, own)
+	e.closers = append(e.closers, &e.upstreams, e.boxes, own)
 	e.jobs = exec.NewJobs(e.boxes, e.now, e.log)
 	e.jobs.OnEnd = e.jobEnded
 	var err error
-	e.builtins, err = builtins(e.boxes, e.jobs)
+	e.upstreams.own = servers
+	e.disclosed.e, e.upstreams.e, e.upstreams.cache = e, e, upstream.NewCache(e.now)
+	e.builtins, err = builtins(e.boxes, e.jobs, e)
 	return err
 }
 
@@ -186,6 +213,7 @@ func (e *Engine) open(ctx context.Context, cfg *config.Config, loaded []*define.
 	if err != nil {
 		return err
 	}
+	e.sealKey = keys.seal
 	e.ledger, err = ledger.Open(ctx, e.store, ledger.Options{Key: keys.sign, Witness: cfg.Witness, Now: e.now})
 	if err != nil {
 		return err
@@ -204,6 +232,9 @@ func (e *Engine) open(ctx context.Context, cfg *config.Config, loaded []*define.
 		return err
 	}
 	if err := errors.Join(e.desk.Recover(ctx), e.desk.Sweep(ctx)); err != nil {
+		return err
+	}
+	if err := e.upstreams.keep(cfg); err != nil {
 		return err
 	}
 	e.gate = writ.NewGate(decider{e}, approver{e}, e.desk, runner{e})

@@ -52,7 +52,8 @@ func (e *Engine) edit(ctx context.Context, c writ.Call, args string) (writ.Call,
 
 // resume runs, in the background, what people approved and nobody waits for any more.
 func (e *Engine) resume() {
-	running := make(chan struct{}, 8) // so many at once
+	e.upstreams.settle(context.Background()) // what was approved may be a tool of theirs
+	running := make(chan struct{}, 8)        // so many at once
 	begun := map[string]bool{}
 	done := make(chan string)
 	for {

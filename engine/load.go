@@ -16,15 +16,16 @@ import (
 )
 
 // LoadConfig reads and checks a configuration and the definitions beside it, as far
-// as that can be done without starting anything.
-func LoadConfig(path string) (*config.Config, error) {
-	cfg, _, err := load(path, nil)
+// as that can be done without starting anything; with files of servers as they are
+// planned to be, and not yet written.
+func LoadConfig(path string, planned ...config.ServerFile) (*config.Config, error) {
+	cfg, _, err := load(path, nil, planned...)
 	return cfg, err
 }
 
 // load reads everything there is on disk, and checks that it holds together.
-func load(path string, registered []*tool.Tool) (*config.Config, []*define.Loaded, error) {
-	built, err := builtins(nil, nil)
+func load(path string, registered []*tool.Tool, planned ...config.ServerFile) (*config.Config, []*define.Loaded, error) {
+	built, err := builtins(nil, nil, nil)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -42,7 +43,7 @@ func load(path string, registered []*tool.Tool) (*config.Config, []*define.Loade
 			names[l.Definition.Name] = true
 		}
 		return sortedNames(names), nil
-	})
+	}, planned...)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -29,7 +29,7 @@ func Sandboxes(path string) (drivers sandbox.Set, end func() error, err error) {
 		}
 		return failed
 	}
-	if err := e.build(cfg, nil); err != nil {
+	if err := e.build(cfg, nil, nil); err != nil {
 		return nil, nil, errors.Join(err, end())
 	}
 	return e.drivers, end, nil

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/writ-run/writ"
@@ -24,6 +25,11 @@ func (e *Engine) Reload(ctx context.Context) (*Reloaded, error) {
 	}
 	e.desk.Changed()
 	e.boxes.Use(lifecycle(next.cfg))
+	if len(before.cfg.File.Upstreams)+len(next.cfg.File.Upstreams) > 0 {
+		if err := errors.Join(e.upstreams.keep(next.cfg), e.refresh(ctx)); err != nil {
+			e.log.Error("the MCP servers of the new configuration could not all be taken up", "err", err)
+		}
+	}
 	for name := range before.agents {
 		if _, there := next.agents[name]; !there { // nobody is left who could look after them
 			e.jobs.EndAgent(name)
@@ -77,9 +83,7 @@ func (e *Engine) reload(ctx context.Context) (before, next *rules, ended int, er
 	if err != nil {
 		return nil, nil, 0, err
 	}
-	before = e.rules.Swap(next)
-	e.prior.Store(before)
-	return before, next, ended, nil
+	return e.swap(next), next, ended, nil
 }
 
 // needRestart names the keys that differ and are used when the daemon starts only.
@@ -87,7 +91,7 @@ func needRestart(a, b *config.Config) []string {
 	sub, other := a.File.Sandboxing.Subprocess, b.File.Sandboxing.Subprocess
 	var keys []string
 	for key, same := range map[string]bool{
-		"store": a.StatePath == b.StatePath && a.Witness == b.Witness, "listen": a.File.Listen == b.File.Listen,
+		"store": a.StatePath == b.StatePath && a.Witness == b.Witness, "listen": a.File.Listen.Same(b.File.Listen),
 		"sandboxing.subprocess.restricted_path":          sub.RestrictedPath == other.RestrictedPath,
 		"sandboxing.subprocess.workspace_only":           sub.WorkspaceOnly == other.WorkspaceOnly,
 		"sandboxing.subprocess.extra_safe_path_prefixes": strings.Join(sub.ExtraSafePathPrefixes, "\n") == strings.Join(other.ExtraSafePathPrefixes, "\n"),

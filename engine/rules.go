@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/writ-run/writ"
@@ -16,6 +17,7 @@ import (
 	"github.com/writ-run/writ/store"
 	"github.com/writ-run/writ/tool"
 	"github.com/writ-run/writ/tool/define"
+	"github.com/writ-run/writ/upstream"
 )
 
 // rules is everything that a lookup and a decision rest on, at one moment. A change
@@ -34,6 +36,10 @@ type rules struct {
 	held        map[string]string           // why a tool is suspended, by name
 	registered  map[string]store.Registered // how tools count, by name
 	waivers     map[string]store.Waiver     // live ones of the definitions there are, by name
+	methods     map[string]bool             // tools that are methods of servers, by name
+	refused     []upstream.Refusal          // what servers offer and is not taken
+	offers      map[string]upstream.Offer   // what servers offered when these were made, by name
+	indexes     sync.Map                    // from an agent's name to the *disclose.Index of what it may use
 }
 
 // at is the rules in force.
@@ -45,9 +51,22 @@ func (e *Engine) change(ctx context.Context, cfg *config.Config, loaded []*defin
 	if err != nil {
 		return err
 	}
-	e.prior.Store(e.rules.Swap(next))
+	e.swap(next)
 	return nil
 }
+
+// swap puts new rules in force and tells those who watch. It returns the ones before.
+func (e *Engine) swap(next *rules) (before *rules) {
+	before = e.rules.Swap(next)
+	e.prior.Store(before)
+	if told := e.swapped.Swap(new(make(chan struct{}))); told != nil {
+		close(*told)
+	}
+	return before
+}
+
+// RulesChanged is closed when the rules change after this.
+func (e *Engine) RulesChanged() <-chan struct{} { return *e.swapped.Load() }
 
 // refresh takes up what changed in the store, under the same configuration and
 // definitions: a file that somebody is editing has no part in ending a delegation.
@@ -63,7 +82,7 @@ func (e *Engine) assemble(ctx context.Context, cfg *config.Config, loaded []*def
 	r := &rules{
 		cfg: cfg, loaded: loaded, agents: map[string]*access.Agent{}, delegations: map[string]store.Delegation{},
 		defined: map[string]*tool.Tool{}, files: map[string]string{}, accepted: map[string]store.Definition{}, held: map[string]string{},
-		registered: map[string]store.Registered{}, waivers: map[string]store.Waiver{},
+		registered: map[string]store.Registered{}, methods: map[string]bool{}, waivers: map[string]store.Waiver{},
 	}
 	if err := e.addTools(ctx, r); err != nil {
 		return nil, err
@@ -99,6 +118,9 @@ func (e *Engine) addTools(ctx context.Context, r *rules) error {
 		if why := cmp.Or(held(t, r.accepted), led(t)); why != "" {
 			r.held[t.Name] = why
 		}
+	}
+	if tools, err = e.addUpstreams(r, tools); err != nil {
+		return err
 	}
 	r.catalog, err = tool.NewCatalog(tools...)
 	return err

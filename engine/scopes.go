@@ -20,7 +20,7 @@ const idleAfter = time.Hour
 
 // How many a token may have open at once.
 const (
-	maxSessions = 100
+	maxSessions = 1024
 	maxTasks    = 100
 )
 
@@ -118,11 +118,7 @@ func (e *Engine) session(ctx context.Context, c Call) (string, error) {
 		}
 		return "", writ.Fail(writ.NotFound, "there is no such open session of this token; open one with: writ session start", nil)
 	}
-	owner := c.Token
-	if owner == "" {
-		owner = "library"
-	}
-	id := owner + "/" + c.Agent + "/" + e.now().UTC().Format(time.DateOnly)
+	id := e.daily(c.Token, c.Agent)
 	e.scopes.mu.Lock()
 	_, open := e.scopes.sessions[id]
 	e.scopes.mu.Unlock()
@@ -146,6 +142,52 @@ func (e *Engine) OpenSession(ctx context.Context, c Call, name string) (store.Se
 	}
 	v, _, err := e.store.Session(ctx, s.id)
 	return v, err
+}
+
+// NewSession opens a session for a front door, and returns its id.
+func (e *Engine) NewSession(ctx context.Context, who Caller, name string) (string, error) {
+	s, err := e.OpenSession(ctx, Call{Agent: who.Agent, Token: who.Token}, name)
+	return s.ID, err
+}
+
+// SessionNamed finds the open session of that name of a caller, or opens it.
+func (e *Engine) SessionNamed(ctx context.Context, who Caller, name string) (string, error) {
+	e.scopes.mu.Lock()
+	for _, s := range e.scopes.sessions {
+		if s.agent == who.Agent && s.token == who.Token && s.name == name && !s.daily {
+			e.scopes.mu.Unlock()
+			return s.id, nil
+		}
+	}
+	e.scopes.mu.Unlock()
+	return e.NewSession(ctx, who, name)
+}
+
+// SessionOf is the id of the session that a caller's calls are in, where they name this
+// one, or none.
+func (e *Engine) SessionOf(who Caller, named string) string {
+	if d, delegated := e.at().delegations[who.Agent]; delegated && named == "" {
+		return d.Session
+	}
+	if named != "" {
+		return named
+	}
+	return e.daily(who.Token, who.Agent)
+}
+
+// daily is the id of the session of a token and day.
+func (e *Engine) daily(token, agent string) string {
+	if token == "" {
+		token = "library"
+	}
+	return token + "/" + agent + "/" + e.now().UTC().Format(time.DateOnly)
+}
+
+// SessionOpen reports whether a session is open.
+func (e *Engine) SessionOpen(id string) bool {
+	e.scopes.mu.Lock()
+	defer e.scopes.mu.Unlock()
+	return e.scopes.sessions[id] != nil
 }
 
 // open1 opens one session, unless it is open already.

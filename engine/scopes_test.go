@@ -164,5 +164,5 @@ func TestTooManyScopes(t *testing.T) {
 		f.must(err)
 	}
 	_, err := f.OpenSession(t.Context(), Call{Agent: "coder"}, "")
-	wants(t, err, writ.Conflict, "this token has 100 sessions open")
+	wants(t, err, writ.Conflict, "this token has 1024 sessions open")
 }

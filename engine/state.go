@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/writ-run/writ"
@@ -19,6 +20,9 @@ import (
 type tokens struct {
 	mu     sync.RWMutex
 	byHash map[[32]byte]store.Token
+	byID   map[string]store.Token // the revoked ones too
+
+	adding sync.Mutex // held from looking for one to adding it
 }
 
 // loadState takes up what the store says. One at a time, reading included: what was
@@ -30,14 +34,15 @@ func (e *Engine) loadState(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	byHash := map[[32]byte]store.Token{}
+	byHash, byID := map[[32]byte]store.Token{}, map[string]store.Token{}
 	for _, t := range all {
+		byID[t.ID] = t
 		if t.Revoked == "" && len(t.Hash) == 32 {
 			byHash[[32]byte(t.Hash)] = t
 		}
 	}
 	e.tokens.mu.Lock()
-	e.tokens.byHash = byHash
+	e.tokens.byHash, e.tokens.byID = byHash, byID
 	e.tokens.mu.Unlock()
 	stopped, err := e.store.Stops(ctx)
 	if err != nil {
@@ -49,7 +54,7 @@ func (e *Engine) loadState(ctx context.Context) error {
 	return nil
 }
 
-// Caller is who a token stands for.
+// Caller is who a token, or another proof, stands for.
 type Caller struct {
 	Agent   string
 	Token   string // its id
@@ -72,6 +77,54 @@ func (e *Engine) Authenticate(token string) (Caller, error) {
 		return Caller{}, err
 	}
 	return Caller{Agent: t.Agent, Token: t.ID, Session: r.delegations[t.Agent].Session}, nil
+}
+
+// Vouch is Authenticate for whom a front door knows by another proof than a token of
+// ours: an access token of an issuer, a certificate, a user of this machine. id names the
+// proof in the records; it has a colon, as no token's id has. The first time it is
+// written down like a token, so that whatever is opened with it can be listed, and it can
+// be revoked, by that id. The row's hash is that of a token which nobody gets.
+func (e *Engine) Vouch(ctx context.Context, agent, id string) (Caller, error) {
+	r := e.at()
+	_, there := r.agents[agent]
+	_, delegated := r.delegations[agent]
+	if !there || delegated || !strings.Contains(id, ":") {
+		return Caller{}, writ.Fail(writ.Unauthenticated, "there is no such agent here; ask the operator for the name of yours", nil)
+	}
+	known := func() (store.Token, bool) {
+		e.tokens.mu.RLock()
+		defer e.tokens.mu.RUnlock()
+		t, ok := e.tokens.byID[id]
+		return t, ok
+	}
+	t, ok := known()
+	if !ok {
+		e.tokens.adding.Lock()
+		defer e.tokens.adding.Unlock()
+		if t, ok = known(); !ok { // else somebody else came first
+			if err := e.addProof(ctx, agent, id); err != nil {
+				return Caller{}, err
+			}
+			t, _ = known()
+		}
+	}
+	if t.ID != id || t.Revoked != "" {
+		return Caller{}, writ.Fail(writ.Unauthenticated, "this proof of who you are was revoked; ask the operator", nil)
+	}
+	return Caller{Agent: agent, Token: id}, nil
+}
+
+func (e *Engine) addProof(ctx context.Context, agent, id string) error {
+	ctx = context.WithoutCancel(ctx) // from the commit on it is there, whoever waits for it
+	_, _, hash := person.NewToken()
+	err := e.ledger.Write(ctx, func(tx *store.Tx) (ledger.Entry, error) {
+		t := store.Token{ID: id, Agent: agent, Hash: hash[:], Created: e.ledger.Now()}
+		return ledger.Entry{Kind: "token.added", Agent: agent, Data: []wire.Field{wire.Str("token", id)}}, tx.AddToken(t)
+	})
+	if err != nil {
+		return err
+	}
+	return e.loadState(ctx)
 }
 
 // NewToken makes a bearer token for an agent. It takes a person: whoever holds a

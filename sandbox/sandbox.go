@@ -49,6 +49,7 @@ type Spec struct {
 	Env     map[string]string // added to the environment, through the driver's filter
 	Timeout time.Duration     // instead of the confinement's Wall, at most MaxWall; zero: Wall
 	Alone   bool              // it goes on after its call, and shares a box with no other
+	Serves  bool              // it ends when its starter does, and not after a time
 	Stdin   io.Reader         // nil: empty
 	Stdout  io.Writer         // nil: discarded; written as output comes
 	Stderr  io.Writer

@@ -126,6 +126,18 @@ func (db *DB) KeyedInvocation(ctx context.Context, agent, key string) (i Invocat
 	return first(query(ctx, db, scanInvocation, listedColumns+` WHERE id = (SELECT invocation FROM invocation_keys WHERE agent = $1 AND idempotency_key = $2)`, agent, key))
 }
 
+// SessionWaits reports whether something in a session waits for a person, or was agreed
+// to and has not begun.
+func (db *DB) SessionWaits(ctx context.Context, session string) (bool, error) {
+	n, err := query(ctx, db, func(rows *sql.Rows) (n int, err error) { return n, rows.Scan(&n) },
+		`SELECT EXISTS (SELECT 1 FROM tool_invocations WHERE status = 'pending' AND session = $1)
+		OR EXISTS (SELECT 1 FROM tool_invocations WHERE status = 'running' AND worker = '' AND session = $1)`, session)
+	if err != nil {
+		return false, err
+	}
+	return n[0] == 1, nil
+}
+
 // OverInvocations lists requests whose time is over and approved calls that nobody
 // took up in time.
 func (db *DB) OverInvocations(ctx context.Context, now string) ([]Invocation, error) {

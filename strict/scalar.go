@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"reflect"
 	"strconv"
+	"strings"
 
 	"github.com/goccy/go-yaml/ast"
 )
@@ -55,6 +56,18 @@ func (f *File) scalar(path string, n ast.Node, v reflect.Value) {
 			f.RejectAt(line(n), path, "must be a whole number in plain decimal digits, not %s", text)
 		default:
 			v.SetInt(int64(i))
+		}
+	case reflect.Float64:
+		text := n.GetToken().Value
+		plain := strings.Trim(text, "0123456789") // 80 or 80.5: no exponent, no infinity
+		x, err := strconv.ParseFloat(text, 64)
+		switch {
+		case n.Type() != ast.IntegerType && n.Type() != ast.FloatType:
+			f.RejectAt(line(n), path, "must be a number, not %s", kind(n))
+		case err != nil || plain != "" && plain != ".":
+			f.RejectAt(line(n), path, "must be a number in plain decimal digits, not %s", text)
+		default:
+			v.SetFloat(x)
 		}
 	default:
 		panic("strict: no decoding for " + v.Type().String()) // a field of a kind nobody handles: a programming error

@@ -44,6 +44,10 @@ type Definition struct {
 	Untrusted   bool            `json:"untrusted_output"`
 	Runs        Runs            `json:"runs"`
 	Runner      Runner          `json:"runner"`
+	// Named says that an agent has the tool only where its own list, or a role that the
+	// operator wrote, names it. It says who calls and nothing of what a call means, so the
+	// digest does not cover it; nothing but a built-in family sets it.
+	Named bool `json:"-"`
 }
 
 // ActionBy resolves a call's action type from one argument: a value that is not in
@@ -72,7 +76,7 @@ type Hints struct {
 // Runner is how a tool's work is done, as far as the digest has to cover it.
 type Runner struct {
 	Kind RunnerKind      `json:"kind"`
-	Spec json.RawMessage `json:"spec,omitempty"` // of process and script: what runs, exactly
+	Spec json.RawMessage `json:"spec,omitempty"` // of process, script and mcp: what runs, exactly
 }
 
 // RunnerKind names a way to run.
@@ -83,6 +87,7 @@ const (
 	Library RunnerKind = "library" // a function of the program that embeds the engine
 	Process RunnerKind = "process" // an argv template
 	Script  RunnerKind = "script"  // a text given to an interpreter
+	MCP     RunnerKind = "mcp"     // a tool of an upstream server
 )
 
 // Constraints bound how a tool may be used over time.
@@ -144,10 +149,16 @@ func New(d Definition, run Func) (*Tool, error) {
 	if t.schema, err = compile(d.Schema); err != nil {
 		return nil, fmt.Errorf("tool %s: %w", d.Name, err)
 	}
-	if t.Shape, err = policy.ShapeOf(t.schema.raw); err != nil {
-		return nil, fmt.Errorf("tool %s: %w", d.Name, err)
+	// An upstream's schema has no annotations, which it could not make for itself, so
+	// there is nothing to follow through its references: every string is looked at.
+	if d.Runner.Kind != MCP {
+		if t.Shape, err = policy.ShapeOf(t.schema.raw); err != nil {
+			return nil, fmt.Errorf("tool %s: %w", d.Name, err)
+		}
 	}
-	if d.Output != nil {
+	// What an upstream promises a shape of is not the text, and package upstream holds
+	// it against the schema where it arrives.
+	if d.Output != nil && d.Runner.Kind != MCP {
 		if t.Run, err = checked(d.Name, d.Output, run); err != nil {
 			return nil, fmt.Errorf("tool %s: %w", d.Name, err)
 		}
@@ -168,8 +179,8 @@ func (d *Definition) validate() error {
 	if !slices.Contains([]Runs{InProcess, InBox}, d.Runs) {
 		return fmt.Errorf("runs: %q is none of %s, %s", d.Runs, InProcess, InBox)
 	}
-	if !slices.Contains([]RunnerKind{Builtin, Library, Process, Script}, d.Runner.Kind) {
-		return fmt.Errorf("runner: %q is none of builtin, library, process, script", d.Runner.Kind)
+	if !slices.Contains([]RunnerKind{Builtin, Library, Process, Script, MCP}, d.Runner.Kind) {
+		return fmt.Errorf("runner: %q is none of builtin, library, process, script, mcp", d.Runner.Kind)
 	}
 	if d.Runs == InBox && !(d.Policy.Files.Read.Whole() && d.Policy.Files.Write.Whole()) {
 		return errors.New("policy.filesystem: a box holds whole directories (/dir/**) and single paths; write the globs so")

@@ -113,3 +113,10 @@ func (s *scanner) form() (string, error) {
 func tooManyBytes(what string, n int) *writ.Error {
 	return writ.Fail(writ.TooLarge, fmt.Sprintf("JSON: the %s has %d bytes and may have %d; send less", what, n, MaxBytes), nil)
 }
+
+// Check holds raw to the rules of Canonical without making anything of it: for what
+// is then read member by member, with keys that may be unknown.
+func Check(raw []byte) error {
+	s := scannerOf(raw)
+	return s.scan(nil)
+}

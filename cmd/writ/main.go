@@ -149,8 +149,8 @@ Exit codes: 0 ok, 1 error, 2 usage, 3 denied, 4 needs approval.`,
 	root.PersistentFlags().StringVar(&a.configFlag, "config", "", "configuration file (default $WRIT_CONFIG, else writ/writ.yaml in your configuration directory)")
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(a.initCommand(), a.serveCommand(), a.callCommand(), a.explainCommand(), a.approvalCommand(), a.invocationCommand(), a.agentCommand(),
-		a.toolCommand(), a.sessionCommand(), a.taskCommand(), a.batchCommand(), a.ledgerCommand(), a.configCommand(), a.doctorCommand(), a.stopCommand(), a.personCommand(), a.sandboxCommand(), a.runCommand(), a.shellCommand())
+	root.AddCommand(a.initCommand(), a.serveCommand(), a.callCommand(), a.mcpCommand(), a.explainCommand(), a.approvalCommand(), a.invocationCommand(), a.agentCommand(),
+		a.toolCommand(), a.sessionCommand(), a.taskCommand(), a.batchCommand(), a.ledgerCommand(), a.configCommand(), a.doctorCommand(), a.stopCommand(), a.personCommand(), a.sandboxCommand(), a.runCommand(), a.shellCommand(), a.connectCommand(), a.upstreamCommand())
 	return root
 }
 

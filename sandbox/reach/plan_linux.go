@@ -93,6 +93,9 @@ func (l Limits) All() ([]Limit, error) {
 	return all, nil
 }
 
+// serving is longer than any daemon runs.
+const serving = 20 * 365 * 24 * time.Hour
+
 // Of plans a box. shown are files that the driver itself puts into it.
 func Of(w writ.Writ, spec sandbox.Spec, o Options, shown ...string) (*Plan, error) {
 	c := w.Confinement()
@@ -104,8 +107,11 @@ func Of(w writ.Writ, spec sandbox.Spec, o Options, shown ...string) (*Plan, erro
 		Grace: orDefault(c.Limits.Grace, defaultGrace), Tmp: defaultTmp,
 		Wall: min(orDefault(spec.Timeout, orDefault(c.Limits.Wall, defaultWall)), sandbox.MaxWall),
 	}
+	if spec.Serves {
+		p.Wall = serving
+	}
 	var err error
-	if p.Dir, err = o.workDir(c, w.Call().Dir, spec.Dir); err != nil {
+	if p.Dir, err = o.workDir(c, w.Call().Dir, spec.Dir, spec.Serves); err != nil {
 		return nil, err
 	}
 	if p.UID, p.GID, p.Root, err = identity(c, p.Dir); err != nil {
@@ -150,7 +156,7 @@ func checkRoots(c writ.Confinement) error {
 // workDir is where the command starts: the spec's directory, which has to lie in
 // the workspace; else the call's, where it lies there; else the first directory the
 // call may use; else, for one that uses no files, the private home.
-func (o Options) workDir(c writ.Confinement, call, spec string) (string, error) {
+func (o Options) workDir(c writ.Confinement, call, spec string, serves bool) (string, error) {
 	// The workspace is what the call may write; a call that writes nothing starts
 	// in what it may read.
 	roots := c.Write
@@ -161,6 +167,9 @@ func (o Options) workDir(c writ.Confinement, call, spec string) (string, error) 
 		return slices.ContainsFunc(roots, func(root string) bool { return Within(p, root) })
 	}
 	dir := spec
+	if dir == "" && serves && len(c.Write) == 0 {
+		return PrivateHome, nil // what it reads is its program, and no workspace
+	}
 	if dir == "" {
 		if real, err := filepath.EvalSymlinks(call); call != "" && (err != nil || inside(real) || o.UnsafeAnyDir && len(roots) > 0) {
 			dir = call

@@ -1,0 +1,102 @@
+package client
+
+import (
+	"context"
+	"net/url"
+)
+
+// Upstream is an MCP server behind the gateway. Values that look like secrets are
+// hidden in it.
+type Upstream struct {
+	Name     string            `json:"name"`
+	Kind     string            `json:"kind" jsonschema:"stdio: a program in a box; http: reached by its url"`
+	Where    string            `json:"where" jsonschema:"where it is written: file and line"`
+	Command  []string          `json:"command,omitempty" jsonschema:"the program and its arguments"`
+	Dir      string            `json:"dir,omitempty"`
+	Env      map[string]string `json:"env,omitempty"`
+	Read     []string          `json:"read,omitempty" jsonschema:"what its box may read besides the system"`
+	Write    []string          `json:"write,omitempty" jsonschema:"what its box may write"`
+	Box      string            `json:"sandbox,omitempty" jsonschema:"the driver of its box; left out: the best there is"`
+	URL      string            `json:"url,omitempty"`
+	Headers  map[string]string `json:"headers,omitempty"`
+	Prefix   string            `json:"prefix" jsonschema:"name or none: what stands before the names of its tools"`
+	Enabled  []string          `json:"enabled,omitempty"`
+	Disabled []string          `json:"disabled,omitempty"`
+
+	State    string `json:"state" jsonschema:"idle, starting, reading (what it offers is being taken up), ready, failed or closed"`
+	Since    string `json:"since"`
+	Failed   string `json:"failed,omitempty" jsonschema:"why it is not connected"`
+	Next     string `json:"next_attempt_at,omitempty"`
+	Failures int    `json:"failures" jsonschema:"attempts that failed, in a row"`
+	Protocol string `json:"protocol_version,omitempty"`
+
+	Tools     []UpstreamTool    `json:"tools"`
+	Refused   []UpstreamRefusal `json:"refused,omitempty" jsonschema:"what it offers and is not taken"`
+	Resources int               `json:"resources"`
+	Prompts   int               `json:"prompts"`
+}
+
+// UpstreamTool is one of a server's tools.
+type UpstreamTool struct {
+	Name      string `json:"name"`
+	Title     string `json:"title"`
+	Class     string `json:"egress_class" jsonschema:"proposed from its annotations: read_only or write"`
+	Dangerous bool   `json:"dangerous,omitempty"`
+	State     string `json:"state" jsonschema:"accepted, new, changed or disabled; new and changed ones are suspended"`
+	Digest    string `json:"digest" jsonschema:"of the definition as it is now; accepting echoes it"`
+	Method    bool   `json:"method,omitempty" jsonschema:"it is a method of the server's, such as reading a resource"`
+}
+
+// UpstreamRefusal is something that a server offers and is not taken.
+type UpstreamRefusal struct {
+	Name string `json:"name"`
+	Why  string `json:"why"`
+}
+
+// UpstreamTest is how an attempt to reach a server went.
+type UpstreamTest struct {
+	Name   string   `json:"name"`
+	OK     bool     `json:"ok"`
+	Steps  []string `json:"steps" jsonschema:"that were taken, in order"`
+	Failed string   `json:"failed,omitempty" jsonschema:"what went wrong then"`
+	Tools  int      `json:"tools" jsonschema:"how many it offers"`
+}
+
+// UpstreamAcceptRequest lets definitions of a server be used as they were shown.
+type UpstreamAcceptRequest struct {
+	Digests map[string]string `json:"digests" jsonschema:"by tool, of its definition as it was shown; all are accepted or none"`
+	By      Credentials       `json:"by"`
+}
+
+// Suspended are the tools that wait for a person.
+func (u Upstream) Suspended() []UpstreamTool {
+	var out []UpstreamTool
+	for _, t := range u.Tools {
+		if t.State == "new" || t.State == "changed" {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// Upstreams lists the servers behind the gateway.
+func (c *Client) Upstreams() List[Upstream] { return list[Upstream](c, "/v1/upstreams") }
+
+// Upstream shows one.
+func (c *Client) Upstream(ctx context.Context, name string) (Upstream, error) {
+	var out Upstream
+	err := c.do(ctx, "GET", "/v1/upstreams/"+url.PathEscape(name), nil, &out)
+	return out, err
+}
+
+// TestUpstream connects to one anew.
+func (c *Client) TestUpstream(ctx context.Context, name string) (UpstreamTest, error) {
+	var out UpstreamTest
+	err := c.do(ctx, "POST", "/v1/upstreams/"+url.PathEscape(name)+"/test", nil, &out)
+	return out, err
+}
+
+// AcceptUpstream lets definitions of one be used.
+func (c *Client) AcceptUpstream(ctx context.Context, name string, req UpstreamAcceptRequest) error {
+	return c.do(ctx, "POST", "/v1/upstreams/"+url.PathEscape(name)+"/accept", req, &Status{})
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/writ-run/writ/client"
+	"github.com/writ-run/writ/spell"
+)
+
+func (a *app) upstreamAccept() *cobra.Command {
+	var src passphraseSource
+	c := &cobra.Command{
+		Use: "accept NAME [TOOL…]", Short: "Let a server's tools be used as they are defined now",
+		Long: `Accept definitions of a server: all that are suspended, or the tools that are named.
+Each is shown first: a new one whole, a changed one with what changed, and the class
+that its annotations propose. Exactly what was shown is accepted, all of it or
+nothing. It takes the passphrase of a person with the role operator or admin.`,
+		Example: "  writ upstream accept files\n  writ upstream accept files files__read files__list --as alice",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 || args[0] == "" {
+				return usagef("expected %s", aServer)
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			daemon, err := a.connectAs(ctx, &src)
+			if err != nil {
+				return err
+			}
+			u, err := daemon.Upstream(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			chosen, err := suspended(u, args[1:])
+			if err != nil {
+				return err
+			}
+			if len(chosen) == 0 {
+				return a.tell(fmt.Sprintf("nothing of %s is suspended", u.Name), map[string]any{"status": "unchanged", "id": u.Name, "tools": []string{}})
+			}
+			req := client.UpstreamAcceptRequest{Digests: map[string]string{}}
+			var names []string
+			for _, t := range chosen {
+				d, err := daemon.DiffTool(ctx, t.Name)
+				if err != nil {
+					return err
+				}
+				if d.Digest != t.Digest {
+					return fmt.Errorf("tool %s changed just now, and nothing was accepted; run this again", t.Name)
+				}
+				if !a.json {
+					showSuspended(t, d)
+				}
+				req.Digests[t.Name] = d.Digest
+				names = append(names, t.Name)
+			}
+			if req.By, err = src.credentials(ctx); err != nil {
+				return err
+			}
+			if err := daemon.AcceptUpstream(ctx, u.Name, req); err != nil {
+				return err
+			}
+			return a.tell(fmt.Sprintf("accepted %d of %s", len(names), u.Name), map[string]any{"status": "accepted", "id": u.Name, "tools": names})
+		},
+	}
+	a.personFlags(c, &src)
+	c.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		if len(args) == 0 {
+			return a.offer(upstreamNames)(cmd, args, word)
+		}
+		return a.offer(func(ctx context.Context, c *client.Client) []string { return suspendedNames(ctx, c, args[0]) })(cmd, nil, word)
+	}
+	return c
+}
+
+func suspendedNames(ctx context.Context, c *client.Client, server string) []string {
+	var out []string
+	u, _ := c.Upstream(ctx, server)
+	for _, t := range u.Suspended() {
+		out = append(out, t.Name+"\t"+t.Title)
+	}
+	return out
+}
+
+// suspended are a server's tools that wait for a person: all, or those that are named.
+func suspended(u client.Upstream, names []string) ([]client.UpstreamTool, error) {
+	if len(names) == 0 {
+		return u.Suspended(), nil
+	}
+	byName, known := map[string]client.UpstreamTool{}, []string{}
+	for _, t := range u.Tools {
+		byName[t.Name] = t
+		known = append(known, t.Name)
+	}
+	var out []client.UpstreamTool
+	for _, n := range names {
+		t, ok := byName[n]
+		if !ok {
+			t, ok = byName[u.Name+"__"+n]
+		}
+		switch {
+		case !ok:
+			return nil, fmt.Errorf("the server %s has no tool %q%s; '%s upstream show %s' lists them", u.Name, n, spell.Hint(n, known), self(), u.Name)
+		case t.State != "new" && t.State != "changed":
+			return nil, fmt.Errorf("tool %s is %s as it is; leave it out", t.Name, t.State)
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+// showSuspended shows one definition as a person is to accept it.
+func showSuspended(t client.UpstreamTool, d client.ToolDiff) {
+	fmt.Printf("== %s: class %s\n   %s\n", t.Name, described(t.Class, t.Dangerous), comesTo(t))
+	showDiff(d)
+	fmt.Println()
+}
+
+// comesTo says what a class lets happen.
+func comesTo(t client.UpstreamTool) string {
+	switch {
+	case t.Dangerous:
+		return "it says that it destroys: every call asks a person"
+	case t.Class == "write":
+		return "it may change things elsewhere: every call asks a person"
+	}
+	return "it says that it only reads: calls run where the rules let them"
+}

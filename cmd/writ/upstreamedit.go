@@ -1,0 +1,251 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/writ-run/writ/client"
+	"github.com/writ-run/writ/config"
+	"github.com/writ-run/writ/engine"
+)
+
+// planned is a server that is about to have a file of its own.
+type planned struct {
+	name   string
+	server config.Upstream
+}
+
+// checked holds the configuration as it would be, before anything of it is written.
+func checked(path string, plans []planned) (*config.Config, error) {
+	var files []config.ServerFile
+	for _, p := range plans {
+		if _, err := os.Lstat(config.ServerPath(path, p.name)); err == nil {
+			return nil, fmt.Errorf("%s is there already; '%s upstream remove %s' removes it, or edit the file", config.ServerPath(path, p.name), self(), p.name)
+		}
+		files = append(files, config.ServerFile{Name: p.name, Text: p.server.Text()})
+	}
+	return engine.LoadConfig(path, files...)
+}
+
+// writeServers writes the files: all of them, or none.
+func writeServers(path string, plans []planned) (err error) {
+	dir := filepath.Dir(config.ServerPath(path, "x"))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	var done []string
+	defer func() {
+		if err != nil {
+			for _, file := range done {
+				err = errors.Join(err, os.Remove(file))
+			}
+		}
+	}()
+	for _, p := range plans {
+		file := config.ServerPath(path, p.name)
+		if err := newFile(file, p.server.Text()); err != nil {
+			return fmt.Errorf("write %s: %w; nothing was added", file, err)
+		}
+		done = append(done, file)
+	}
+	return nil
+}
+
+// newFile writes a file that must not be there, for its owner alone, so that nobody
+// ever reads half of it.
+func newFile(path string, text []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".writ-upstream-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(text)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Link(f.Name(), path) // which replaces nothing, as a rename would
+}
+
+// takeUp has a daemon that runs read the configuration. It gives nil where none runs:
+// the next one reads it anyway.
+func (a *app) takeUp(ctx context.Context, cfg *config.Config) (*client.Client, error) {
+	daemon := client.Dial(cfg.StatePath)
+	r, err := daemon.Reload(ctx)
+	if client.IsDown(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the files are as they were to be, and the daemon did not take them up: %w; then: %s config reload", err, self())
+	}
+	if r.Ended > 0 && !a.json {
+		fmt.Printf("%d requests and unused approvals ended: their calls are decided again when they are made again\n", r.Ended)
+	}
+	return daemon, nil
+}
+
+// settled waits until a server is connected or has failed, as long as connecting takes
+// at most.
+func settled(ctx context.Context, daemon *client.Client, name string, within time.Duration) (client.Upstream, error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	for {
+		u, err := daemon.Upstream(ctx, name)
+		if err != nil || u.State != "starting" && u.State != "idle" && u.State != "reading" {
+			return u, err
+		}
+		select {
+		case <-ctx.Done():
+			return u, nil
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// added says what became of new servers.
+func (a *app) added(ctx context.Context, path string, cfg *config.Config, plans []planned) error {
+	daemon, err := a.takeUp(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	type result struct {
+		Name   string           `json:"name"`
+		File   string           `json:"file"`
+		Server *client.Upstream `json:"server,omitempty"`
+	}
+	var out []result
+	for _, p := range plans {
+		r := result{Name: p.name, File: config.ServerPath(path, p.name)}
+		if !a.json {
+			fmt.Printf("added %s: %s\n", p.name, r.File)
+		}
+		if daemon != nil {
+			within := cmp.Or(time.Duration(p.server.ConnectTimeout), 10*time.Second) + time.Second
+			u, err := settled(ctx, daemon, p.name, within)
+			if err != nil {
+				return err
+			}
+			r.Server = &u
+			if !a.json {
+				fmt.Println()
+				showUpstream(u)
+			}
+		}
+		out = append(out, r)
+	}
+	if a.json {
+		return printJSON(out)
+	}
+	if daemon == nil {
+		fmt.Println("no daemon runs; the next one takes it up")
+	}
+	return nil
+}
+
+// agreed asks a question on the terminal, or takes --yes for it.
+func agreed(ctx context.Context, yes bool, question, none string) error {
+	if yes {
+		return nil
+	}
+	if !isTerminal(os.Stdin) {
+		return usagef("there is no terminal to ask on, and %s; add --yes", none)
+	}
+	fmt.Fprint(os.Stderr, question+" [y/N] ")
+	said := make(chan string, 1)
+	go func() { // reading a terminal cannot be called off; Ctrl-C ends the program
+		line, _ := bufio.NewReader(os.Stdin).ReadString('\n')
+		said <- strings.ToLower(strings.TrimSpace(line))
+	}()
+	select {
+	case answer := <-said:
+		if answer == "y" || answer == "yes" {
+			return nil
+		}
+	case <-ctx.Done():
+		fmt.Fprintln(os.Stderr)
+	}
+	return errors.New(none)
+}
+
+func (a *app) upstreamRemove() *cobra.Command {
+	var yes bool
+	c := &cobra.Command{
+		ValidArgsFunction: a.offer(upstreamNames),
+		Use:               "remove NAME", Short: "Remove a server and its tools", Args: exactly(1, aServer),
+		Long: `Remove the file upstreams/NAME.yaml of a server. What is removed is printed, and a
+daemon that runs ends the server at once. What people accepted of it stays on record;
+the same definitions are accepted when it is added again. A server that is written in
+the configuration itself is removed there.`,
+		Example: "  writ upstream remove files",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			path, err := config.Path(a.configFlag)
+			if err != nil {
+				return err
+			}
+			if a.json && !yes {
+				return usagef("--json asks nothing; add --yes")
+			}
+			return a.removeServer(cmd.Context(), path, args[0], yes)
+		},
+	}
+	c.Flags().BoolVar(&yes, "yes", false, "remove without asking")
+	return c
+}
+
+func (a *app) removeServer(ctx context.Context, path, name string, yes bool) error {
+	file := config.ServerPath(path, name)
+	if filepath.Base(file) != name+".yaml" || strings.HasPrefix(name, ".") {
+		return usagef("expected %s", aServer)
+	}
+	if _, err := os.Lstat(file); err != nil {
+		return noServerFile(path, name)
+	}
+	now, nowErr := engine.LoadConfig(path)
+	after, err := engine.LoadConfig(path, config.ServerFile{Name: name})
+	if err != nil {
+		return fmt.Errorf("without %s the configuration does not hold, and nothing was removed:\n%w", name, err)
+	}
+	if !a.json {
+		fmt.Printf("--- %s\n", file)
+		if nowErr == nil {
+			fmt.Print(visible(string(now.File.Upstreams[name].Shown().Text())))
+		}
+	}
+	if err := agreed(ctx, yes, "Remove it?", "nothing was removed"); err != nil {
+		return err
+	}
+	if err := os.Remove(file); err != nil {
+		return err
+	}
+	daemon, err := a.takeUp(ctx, after)
+	if err != nil {
+		return err
+	}
+	if daemon == nil && !a.json {
+		fmt.Println("no daemon runs; the next one is without it")
+	}
+	return a.said("removed", name)
+}
+
+// noServerFile says where a server is written that has no file of its own.
+func noServerFile(path, name string) error {
+	cfg, err := engine.LoadConfig(path)
+	if err != nil {
+		return err
+	}
+	if _, ok := cfg.File.Upstreams[name]; ok {
+		return fmt.Errorf("server %s is written at %s, which is yours to edit; remove it there, then: %s config reload", name, cfg.At("upstreams."+name), self())
+	}
+	return fmt.Errorf("there is no server %q; '%s upstream list' shows them", name, self())
+}

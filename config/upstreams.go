@@ -1,0 +1,98 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/writ-run/writ/strict"
+)
+
+// Upstream is an MCP server whose tools agents may use: a program that speaks on
+// standard input and output, in a box, or one that is reached over HTTP.
+type Upstream struct {
+	Command []string          `yaml:"command"` // a program and its arguments
+	Dir     string            `yaml:"dir"`     // where it starts; empty: the first directory it may write, or /
+	Env     map[string]string `yaml:"env"`     // added to its environment
+	Read    []string          `yaml:"read"`    // what its box may read besides the system
+	Write   []string          `yaml:"write"`   // and write
+
+	URL     string            `yaml:"url"` // https, or http of this machine
+	Headers map[string]string `yaml:"headers"`
+
+	Prefix         Prefix   `yaml:"prefix"`
+	Enabled        []string `yaml:"enabled"`  // of its tools, by its own names; empty: all
+	Disabled       []string `yaml:"disabled"` // beats enabled
+	Cacheable      []string `yaml:"cacheable"`
+	Relay          []Relay  `yaml:"relay"` // what it may ask of the client in the middle of a call
+	CallTimeout    Duration `yaml:"call_timeout"`
+	ConnectTimeout Duration `yaml:"connect_timeout"`
+}
+
+// Prefix says what stands before the names of a server's tools: its own name, or none.
+type Prefix string
+
+// Relay is a request of a server to a client.
+type Relay string
+
+func (p *Prefix) UnmarshalText(b []byte) error { return word(p, "prefix", b, "name", "none") }
+
+func (r *Relay) UnmarshalText(b []byte) error {
+	return word(r, "request to relay", b, "elicitation", "sampling", "roots")
+}
+
+var serverName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*(_[a-z0-9-]+)*$`)
+
+func (c *Config) checkUpstreams(d *strict.File) {
+	for _, name := range slices.Sorted(maps.Keys(c.File.Upstreams)) {
+		c.File.Upstreams[name] = c.checkUpstream(d, strict.Member("upstreams", name), name, c.File.Upstreams[name])
+	}
+}
+
+// checkUpstream checks one server, which stands at a key of a file or is the whole of
+// one, and resolves its paths.
+func (c *Config) checkUpstream(d *strict.File, key, name string, u Upstream) Upstream {
+	switch {
+	case len(name) > 32 || !serverName.MatchString(name):
+		d.Reject(key, "use a-z, 0-9, - and single _ between them, at most 32, such as my_server")
+	case name == "builtin" || strings.HasPrefix(name, "writ"):
+		d.Reject(key, "the name is writ's own; choose another")
+	case (len(u.Command) == 0) == (u.URL == ""):
+		if !d.Unread(key) && !d.Unread(strict.Member(key, "command")) && !d.Unread(strict.Member(key, "url")) {
+			d.Reject(key, "give either command, a program to run in a box, or url")
+		}
+	case u.URL != "":
+		c.checkRemote(d, key, u)
+	}
+	for _, k := range []string{"read", "write"} {
+		paths := map[string]*[]string{"read": &u.Read, "write": &u.Write}[k]
+		for i, p := range *paths {
+			if real, ok := c.path(d, fmt.Sprintf("%s[%d]", strict.Member(key, k), i), p); ok {
+				(*paths)[i] = real
+			}
+		}
+	}
+	if u.Dir != "" {
+		u.Dir, _ = c.path(d, strict.Member(key, "dir"), u.Dir)
+	}
+	for k, v := range map[string]*Duration{"call_timeout": &u.CallTimeout, "connect_timeout": &u.ConnectTimeout} {
+		if *v < 0 || time.Duration(*v) > 10*time.Minute {
+			d.Reject(strict.Member(key, k), "must be over 0 and at most 10m")
+		}
+	}
+	return u
+}
+
+func (c *Config) checkRemote(d *strict.File, key string, u Upstream) {
+	if _, err := Endpoint(u.URL); err != nil {
+		d.Reject(strict.Member(key, "url"), "%v", err)
+	}
+	for k, given := range map[string]bool{"dir": u.Dir != "", "env": len(u.Env) > 0, "read": len(u.Read) > 0, "write": len(u.Write) > 0} {
+		if given {
+			d.Reject(strict.Member(key, k), "is for a program in a box, and this server is reached by its url; remove it")
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Text is the server as a file of its own has it. Reading it gives the same server.
+func (u Upstream) Text() []byte {
+	var b bytes.Buffer
+	one := func(key, v string) {
+		if v != "" {
+			fmt.Fprintf(&b, "%s: %s\n", key, quoted(v))
+		}
+	}
+	list := func(key string, vs []string) {
+		if len(vs) > 0 {
+			fmt.Fprintf(&b, "%s: [%s]\n", key, strings.Join(mapped(vs, quoted), ", "))
+		}
+	}
+	table := func(key string, m map[string]string) {
+		if len(m) > 0 {
+			fmt.Fprintf(&b, "%s:\n", key)
+		}
+		for _, k := range slices.Sorted(maps.Keys(m)) {
+			fmt.Fprintf(&b, "  %s: %s\n", quoted(k), quoted(m[k]))
+		}
+	}
+	lasts := func(key string, d Duration) {
+		if d != 0 {
+			fmt.Fprintf(&b, "%s: %s\n", key, time.Duration(d))
+		}
+	}
+	list("command", u.Command)
+	one("dir", u.Dir)
+	table("env", u.Env)
+	list("read", u.Read)
+	list("write", u.Write)
+	one("url", u.URL)
+	table("headers", u.Headers)
+	one("prefix", string(u.Prefix))
+	list("enabled", u.Enabled)
+	list("disabled", u.Disabled)
+	list("cacheable", u.Cacheable)
+	list("relay", mapped(u.Relay, func(r Relay) string { return string(r) }))
+	lasts("call_timeout", u.CallTimeout)
+	lasts("connect_timeout", u.ConnectTimeout)
+	return b.Bytes()
+}
+
+func mapped[T any](vs []T, f func(T) string) []string {
+	out := make([]string, len(vs))
+	for i, v := range vs {
+		out[i] = f(v)
+	}
+	return out
+}
+
+// quoted is a text as JSON has it, which YAML reads the same.
+func quoted(s string) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.Encode(s) // a string
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// Hidden stands for what looks like a secret where a server is shown.
+const Hidden = "…"
+
+// Shown is the server as people and logs may see it: values that look like secrets are
+// hidden. It is to be read, and reaches nothing.
+func (u Upstream) Shown() Upstream {
+	hide := func(m map[string]string) map[string]string {
+		out := map[string]string{}
+		for k, v := range m {
+			if out[k] = v; secretName.MatchString(k) || secretValue(v) {
+				out[k] = Hidden
+			}
+		}
+		return out
+	}
+	u.Env, u.Headers, u.Command, u.URL = hide(u.Env), hide(u.Headers), shownArgs(u.Command), ShownURL(u.URL)
+	return u
+}
+
+// secretName matches what secrets are usually called.
+var secretName = regexp.MustCompile(`(?i)(key|token|secret|pass|pwd|auth|cred|cookie|session|signature|private|bearer|dsn|connection)`)
+
+// known matches values that are what they look like, wherever they stand; random ones
+// of many letters and digits.
+var (
+	known  = regexp.MustCompile(`(?i)^(bearer|basic|token) |^(sk|pk|rk)[-_]|^gh[a-z]_|^github_pat_|^glpat-|^xox[a-z]-|^AKIA|^eyJ|-----BEGIN|://[^/@\s]*:[^/@\s]*@`)
+	random = regexp.MustCompile(`^[A-Za-z0-9+=_-]{20,}$`)
+)
+
+func secretValue(v string) bool {
+	return known.MatchString(v) || random.MatchString(v) && strings.ContainsAny(v, "0123456789")
+}
+
+// shownArgs hides what follows a flag with a secret's name, too.
+func shownArgs(args []string) []string {
+	out := slices.Clone(args)
+	for i, a := range args {
+		flag, v, with := strings.Cut(a, "=")
+		switch {
+		case i == 0:
+		case strings.HasPrefix(a, "-") && with && (secretName.MatchString(flag) || secretValue(v)), with && secretName.MatchString(flag) && !strings.ContainsAny(flag, "/:"):
+			out[i] = flag + "=" + Hidden
+		case strings.HasPrefix(args[i-1], "-") && !strings.Contains(args[i-1], "=") && !strings.HasPrefix(a, "-") && secretName.MatchString(args[i-1]), secretValue(a):
+			out[i] = Hidden
+		case strings.Contains(a, "://"):
+			out[i] = ShownURL(a)
+		}
+	}
+	return out
+}
+
+// ShownURL is an address without what its user or its query say.
+func ShownURL(text string) string {
+	u, err := url.Parse(text)
+	if err != nil || text == "" {
+		return text
+	}
+	bare := *u
+	bare.User, bare.RawQuery, bare.ForceQuery = nil, "", false
+	out := bare.String()
+	if u.User != nil {
+		out = strings.Replace(out, "://", "://"+Hidden+"@", 1)
+	}
+	if u.RawQuery != "" {
+		out += "?" + Hidden
+	}
+	return out
+}

@@ -1,0 +1,116 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/tool"
+	"github.com/writ-run/writ/upstream"
+)
+
+// mostRounds is how often a server may ask for more in the middle of one call.
+const mostRounds = 10
+
+// asks makes a request of a server for a call. A server speaks to a client of its own
+// kind where it can: some do less for the others. What it asks for in the middle goes
+// to the client, if that can be answered here; otherwise it is the result, and the
+// client makes the call again with its answers.
+func (u *upstreams) asks(ctx context.Context, s *server, method string, params map[string]json.RawMessage) (raw json.RawMessage, err error) {
+	peer := u.peer(ctx, s)
+	p := tool.PeerOf(ctx)
+	to := s.Server
+	if p != nil {
+		r := p.Round()
+		if !r.Modern {
+			to = u.older(s)
+		}
+		for key, value := range map[string]json.RawMessage{"inputResponses": r.Inputs, "requestState": r.State, "_meta": r.Meta} {
+			if value != nil {
+				params[key] = value
+			}
+		}
+	}
+	for range mostRounds {
+		b, err := plain(params)
+		if err != nil {
+			return nil, err
+		}
+		raw, err := to.Call(ctx, method, b, peer)
+		if err != nil || upstream.ResultType(raw) != "input_required" || p == nil || p.Round().Modern {
+			return raw, err
+		}
+		if err := answerInput(ctx, peer, raw, params); err != nil {
+			return nil, err
+		}
+	}
+	return nil, writ.Fail(writ.Invalid, fmt.Sprintf("the server %s asked for input %d times and does not end the call", s.name, mostRounds), nil)
+}
+
+// answerInput has the client answer what a server asks for, into the params of the
+// next round.
+func answerInput(ctx context.Context, peer upstream.Peer, raw json.RawMessage, params map[string]json.RawMessage) error {
+	var asked struct {
+		Requests map[string]struct {
+			Method string          `json:"method"`
+			Params json.RawMessage `json:"params"`
+		} `json:"inputRequests"`
+		State json.RawMessage `json:"requestState"`
+	}
+	if err := json.Unmarshal(raw, &asked); err != nil || len(asked.Requests) == 0 {
+		return writ.Fail(writ.Invalid, "the server asked for input that cannot be given here", err)
+	}
+	answers := map[string]json.RawMessage{}
+	for id, q := range asked.Requests {
+		got, err := peer.Ask(ctx, q.Method, q.Params)
+		if err != nil {
+			return writ.Fail(writ.Invalid, "the server asked for input that the client did not give", err)
+		}
+		answers[id] = got
+	}
+	b, err := plain(answers)
+	params["inputResponses"] = b
+	delete(params, "requestState")
+	if asked.State != nil {
+		params["requestState"] = asked.State
+	}
+	return err
+}
+
+// plain is JSON with nothing escaped for HTML.
+func plain(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
+
+// older is a server as clients with sessions reach it: over a connection of that kind,
+// made when it is first needed.
+func (u *upstreams) older(s *server) *upstream.Server {
+	if s.State().Version < modern {
+		return s.Server
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if s.old == nil && u.servers[s.name] == s {
+		spec := u.spec(s)
+		spec.Lazy, spec.OnChange, spec.Options.Older = true, nil, true
+		old, err := upstream.Start(spec)
+		if err != nil {
+			u.e.log.Error("an MCP server cannot be reached as older clients do", "server", s.name, "err", err)
+			return s.Server
+		}
+		s.old = old
+	}
+	if s.old == nil {
+		return s.Server
+	}
+	return s.old
+}
+
+// modern is the first version of the protocol without sessions.
+const modern = "2026-07-28"

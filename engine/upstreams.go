@@ -1,0 +1,382 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/config"
+	"github.com/writ-run/writ/tool"
+	"github.com/writ-run/writ/upstream"
+	"github.com/writ-run/writ/wire"
+)
+
+// upstreams are the MCP servers whose tools there are.
+type upstreams struct {
+	e     *Engine
+	own   []Server // of the embedding program
+	cache *upstream.Cache
+
+	mu      sync.Mutex
+	servers map[string]*server
+	told    []func(server, method string, params json.RawMessage)
+}
+
+// Server is an MCP server of the embedding program, governed like any other: its tools
+// are suspended until a person accepts them.
+type Server struct {
+	Name string
+	Bare bool // its tools have their own names, without the server's before them
+	// Connect begins a connection with it, a message a line; both ends are closed.
+	Connect func(context.Context) (from io.ReadCloser, to io.WriteCloser, err error)
+}
+
+// configured is an embedding program's server as one of the configuration.
+func (s Server) configured() config.Upstream {
+	c := config.Upstream{Command: []string{s.Name}, Relay: []config.Relay{"elicitation", "sampling", "roots"}}
+	if s.Bare {
+		c.Prefix = "none"
+	}
+	return c
+}
+
+// wanted is the servers that there are to be.
+func (u *upstreams) wanted(cfg *config.Config) map[string]config.Upstream {
+	out := maps.Clone(cfg.File.Upstreams)
+	if out == nil {
+		out = map[string]config.Upstream{}
+	}
+	for _, s := range u.own {
+		out[s.Name] = s.configured()
+	}
+	return out
+}
+
+// server is one of them, as it is configured.
+type server struct {
+	*upstream.Server
+	old  *upstream.Server // as older clients reach it; nil: not needed yet
+	name string
+	cfg  config.Upstream
+	is   string // cfg, to tell whether it changed
+}
+
+// keep starts the servers of a configuration, and ends those that are not in it any
+// more, or not so.
+func (u *upstreams) keep(cfg *config.Config) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.servers == nil {
+		u.servers = map[string]*server{}
+	}
+	wanted := u.wanted(cfg)
+	var errs []error
+	for name, s := range u.servers {
+		now, there := wanted[name]
+		if text, err := wire.Marshal(now); !there || err != nil || text != s.is {
+			errs = append(errs, s.end())
+			delete(u.servers, name)
+		}
+	}
+	for name, now := range wanted {
+		if u.servers[name] != nil {
+			continue
+		}
+		s, err := u.start(name, now)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		u.servers[name] = s
+	}
+	return errors.Join(errs...)
+}
+
+func (u *upstreams) start(name string, cfg config.Upstream) (*server, error) {
+	is, err := wire.Marshal(cfg)
+	if err != nil {
+		return nil, err
+	}
+	s := &server{name: name, cfg: cfg, is: is}
+	s.Server, err = upstream.Start(u.spec(s))
+	return s, err
+}
+
+// spec is how a server is kept.
+func (u *upstreams) spec(s *server) upstream.Spec {
+	name, cfg := s.name, s.cfg
+	return upstream.Spec{
+		Name: name, ConnectTimeout: time.Duration(cfg.ConnectTimeout), CallTimeout: time.Duration(cfg.CallTimeout), Enabled: cfg.Enabled, Disabled: cfg.Disabled,
+		Options: upstream.Options{Version: Version(), Log: u.e.log,
+			Sampling: slices.Contains(cfg.Relay, "sampling"), Elicitation: slices.Contains(cfg.Relay, "elicitation"),
+			Notice: func(method string, params json.RawMessage) { u.noticed(name, method, params) }},
+		Connect: func(ctx context.Context, o upstream.Options) (*upstream.Conn, error) { return u.connect(ctx, s, o) },
+		OnChange: func(upstream.Offer) {
+			go func() { // it waits for whoever changes the rules, and may not hold up the server
+				if err := u.e.refresh(context.Background()); err != nil && !u.e.closed.Load() {
+					u.e.log.Error("the tools of an MCP server could not be taken up", "server", name, "err", err)
+				}
+			}()
+		},
+	}
+}
+
+// noticed passes on what a server says by itself.
+func (u *upstreams) noticed(server, method string, params json.RawMessage) {
+	u.mu.Lock()
+	told := slices.Clone(u.told)
+	u.mu.Unlock()
+	for _, f := range told {
+		f(server, method, params)
+	}
+}
+
+// OnNotice has f told of notifications of servers that belong to no call. It may not
+// block.
+func (e *Engine) OnNotice(f func(server, method string, params json.RawMessage)) {
+	e.upstreams.mu.Lock()
+	defer e.upstreams.mu.Unlock()
+	e.upstreams.told = append(e.upstreams.told, f)
+}
+
+// connect reaches a server: over HTTP, or in a box of its own.
+func (u *upstreams) connect(ctx context.Context, s *server, o upstream.Options) (*upstream.Conn, error) {
+	var conn *upstream.Conn
+	var err error
+	if s.cfg.URL != "" {
+		conn, err = upstream.HTTP(ctx, s.cfg.URL, upstream.Client(s.cfg.Headers), o)
+	} else {
+		start := func(ctx context.Context) (io.ReadCloser, io.WriteCloser, error) { return u.spawn(ctx, s) }
+		for _, own := range u.own {
+			if own.Name == s.name {
+				start = own.Connect
+			}
+		}
+		from, to, err := start(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if conn, err = upstream.Stdio(ctx, from, to, o); err != nil {
+			return nil, err
+		}
+	}
+	if err == nil && conn.Version() < modern { // what each client wants to hear of it is the front door's to know
+		_, _ = conn.Call(ctx, "logging/setLevel", json.RawMessage(`{"level":"debug"}`), nil)
+	}
+	return conn, err
+}
+
+// Close ends them all.
+func (u *upstreams) Close() error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	var errs []error
+	for name, s := range u.servers {
+		errs = append(errs, s.end())
+		delete(u.servers, name)
+	}
+	return errors.Join(errs...)
+}
+
+// at pins which program, or which address, a server is.
+func (s *server) at() string {
+	text, err := wire.Marshal(map[string]any{"command": s.cfg.Command, "url": s.cfg.URL})
+	if err != nil {
+		return "?"
+	}
+	return wire.Digest(text).String()
+}
+
+func (s *server) end() error {
+	var old error
+	if s.old != nil {
+		old = s.old.Close()
+	}
+	return errors.Join(old, s.Close())
+}
+
+// all lists the servers by name.
+func (u *upstreams) all() []*server {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	var out []*server
+	for _, name := range slices.Sorted(maps.Keys(u.servers)) {
+		out = append(out, u.servers[name])
+	}
+	return out
+}
+
+func (u *upstreams) find(name string) *server {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.servers[name]
+}
+
+// await waits for a server that is starting and may have the tool of that name.
+func (u *upstreams) await(ctx context.Context, toolName string) {
+	for _, s := range u.all() {
+		if s.cfg.Prefix == "none" || strings.HasPrefix(toolName, s.name+"__") {
+			if p := s.State().Phase; p == upstream.Starting || p == upstream.Idle {
+				_ = s.Ready(ctx) // where it fails there is no such tool
+			}
+		}
+	}
+}
+
+// settle waits until every server is ready or has failed.
+func (u *upstreams) settle(ctx context.Context) {
+	for _, s := range u.all() {
+		_ = s.Ready(ctx)
+	}
+}
+
+// addUpstreams adds the tools of the servers, as they are offered now. Like those in
+// files they are suspended until a person has accepted them.
+func (e *Engine) addUpstreams(r *rules, tools []*tool.Tool) ([]*tool.Tool, error) {
+	var origins []upstream.Origin
+	var reserved []string
+	for _, t := range tools {
+		reserved = append(reserved, t.Name)
+	}
+	offers := map[string]upstream.Offer{}
+	servers := e.upstreams.all()
+	for _, s := range servers {
+		offer, ok := s.Offer()
+		if !ok {
+			continue
+		}
+		offers[s.name] = offer
+		for _, t := range offer.Tools {
+			origins = append(origins, upstream.Origin{Server: s.name, Tool: t.Name, Bare: s.cfg.Prefix == "none"})
+		}
+	}
+	for _, s := range servers {
+		for _, m := range methods {
+			reserved = append(reserved, m.Of(s.name))
+		}
+	}
+	names, refused := upstream.NewNames(origins, reserved...)
+	r.refused, r.offers = refused, offers
+	take := func(s *server, t *tool.Tool) {
+		tools = append(tools, t)
+		r.defined[t.Name], r.files[t.Name] = t, fromServer+s.name
+		if why := held(t, r.accepted); why != "" {
+			r.held[t.Name] = why
+		}
+	}
+	for _, s := range servers {
+		offer := offers[s.name]
+		for _, m := range methods {
+			if !m.has(offer) {
+				continue
+			}
+			made, err := e.upstreams.methodTool(s, m)
+			if err != nil {
+				return nil, err
+			}
+			take(s, made)
+			r.methods[made.Name] = true
+		}
+		r.refused = append(r.refused, offer.Refused...)
+		for _, t := range offer.Tools {
+			name, ok := names.Of(upstream.Origin{Server: s.name, Tool: t.Name, Bare: s.cfg.Prefix == "none"})
+			if !ok {
+				continue
+			}
+			if strings.HasPrefix(strings.ToLower(name), "writ") { // a model would take it for ours
+				r.refused = append(r.refused, upstream.Refusal{Name: s.name + ": " + t.Name, Why: "names that begin with writ are writ's own"})
+				continue
+			}
+			made, err := e.upstreams.tool(s, t, name)
+			if err != nil {
+				r.refused = append(r.refused, upstream.Refusal{Name: s.name + ": " + t.Name, Why: err.Error()})
+				continue
+			}
+			take(s, made)
+		}
+	}
+	return tools, nil
+}
+
+// fromServer begins the place of a definition that a server has, where others have a file.
+const fromServer = "upstream "
+
+func (u *upstreams) tool(s *server, t upstream.Tool, name string) (*tool.Tool, error) {
+	d, err := upstream.Definition(s.name, t, upstream.DefinitionOptions{Name: name, At: s.at()})
+	if err != nil {
+		return nil, err
+	}
+	cacheable := upstream.Cacheable(t, s.cfg.Cacheable)
+	return tool.New(d, func(ctx context.Context, w writ.Writ) (writ.Result, error) {
+		c := w.Call()
+		key := upstream.CacheKey{Agent: c.Agent, Server: s.name, Definition: c.Definition, Args: c.Args}
+		if cacheable {
+			if raw, ok := u.cache.Get(key); ok {
+				return t.Result(raw, 0)
+			}
+		}
+		name, err := plain(t.Name)
+		if err != nil {
+			return writ.Result{}, err
+		}
+		raw, err := u.asks(ctx, s, "tools/call", map[string]json.RawMessage{"name": name, "arguments": json.RawMessage(c.Args)})
+		if err != nil {
+			return serverSaid(err)
+		}
+		if upstream.ResultType(raw) == "input_required" {
+			return wantsInput(raw), nil
+		}
+		if cacheable {
+			u.cache.Put(key, raw)
+		}
+		return t.Result(raw, 0)
+	})
+}
+
+// wantsInput is a call that its client has to make again, with answers to what the
+// server asks.
+func wantsInput(raw json.RawMessage) writ.Result {
+	return writ.Result{Content: "the server asks for input, which only an MCP client can give", IsError: true, Metadata: map[string]any{"input_required": raw}}
+}
+
+// serverSaid makes a result of a server's own error: the call ran as far as the gate
+// goes, and what the server says of it is for the model.
+func serverSaid(err error) (writ.Result, error) {
+	var said *upstream.ServerError
+	if !errors.As(err, &said) {
+		return writ.Result{}, err
+	}
+	return writ.Result{Content: "the server refused the call: " + said.Message, IsError: true, Metadata: map[string]any{"rpc_error": said}}, nil
+}
+
+// peer is who made a call, as far as its server may speak to it.
+func (u *upstreams) peer(ctx context.Context, s *server) upstream.Peer {
+	p := tool.PeerOf(ctx)
+	if p == nil {
+		return nil
+	}
+	return relayed{p, s.cfg.Relay}
+}
+
+// relayed lets through what the operator relays, and the news of a call always.
+type relayed struct {
+	tool.Peer
+	may []config.Relay
+}
+
+func (r relayed) Ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+	kind, _, _ := strings.Cut(method, "/")
+	if !slices.Contains(r.may, config.Relay(kind)) {
+		return nil, &upstream.ServerError{Code: -32601, Message: fmt.Sprintf("%s is not relayed by the gateway", cmp.Or(kind, "this"))}
+	}
+	return r.Peer.Ask(ctx, method, params)
+}

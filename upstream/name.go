@@ -1,0 +1,118 @@
+package upstream
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/writ-run/writ/tool"
+)
+
+// The bounds of names. A tool's whole name fits what every model API takes.
+const (
+	mostServerName = 32
+	mostName       = 64
+	separator      = "__"
+)
+
+var serverName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*(_[a-z0-9-]+)*$`)
+
+// CheckServerName refuses a name from which, or beside which, a tool's name could not
+// be told: the first double underscore ends a server's name.
+func CheckServerName(s string) error {
+	switch {
+	case len(s) > mostServerName:
+		return fmt.Errorf("server name %q is longer than %d characters; shorten it", short(s), mostServerName)
+	case !serverName.MatchString(s):
+		return fmt.Errorf("server name %q: use a-z, 0-9, - and single _ between them, such as my_server", short(s))
+	case s == "builtin" || strings.HasPrefix(s, "writ"):
+		return fmt.Errorf("server name %q is writ's own; choose another", s)
+	}
+	return nil
+}
+
+// Name is what writ calls a server's tool: server__tool. A tool's own name that models
+// could not write is changed, and one too long is cut; a hash of the whole then keeps
+// it apart from others.
+func Name(server, original string) string {
+	return named64(server+separator, server, original)
+}
+
+// BareName is the tool's name without the server's, for a server with prefix: none.
+func BareName(server, original string) string {
+	return named64("", server, original)
+}
+
+func named64(prefix, server, original string) string {
+	plain := strings.Map(func(r rune) rune {
+		if r < 0x80 && tool.ValidName(string(r)) {
+			return r
+		}
+		return '_'
+	}, original)
+	if plain == original && plain != "" && len(prefix)+len(plain) <= mostName {
+		return prefix + plain
+	}
+	sum := sha256.Sum256([]byte(server + "\x00" + original))
+	suffix := "_" + hex.EncodeToString(sum[:4])
+	return prefix + plain[:min(len(plain), mostName-len(prefix)-len(suffix))] + suffix
+}
+
+// Origin is whose tool a name stands for.
+type Origin struct {
+	Server string
+	Tool   string // as the server calls it
+	Bare   bool   // the server has prefix: none
+}
+
+func (o Origin) name() string {
+	if o.Bare {
+		return BareName(o.Server, o.Tool)
+	}
+	return Name(o.Server, o.Tool)
+}
+
+// Names maps writ's names to tools of servers and back. Immutable once made.
+type Names struct {
+	origins map[string]Origin
+	names   map[Origin]string
+}
+
+// NewNames gives every tool its name. Tools that would share one, in whatever case,
+// or whose name is reserved, are all left out and listed as refused: taking one of
+// them would be choosing for the caller.
+func NewNames(tools []Origin, reserved ...string) (*Names, []Refusal) {
+	folded := map[string][]Origin{}
+	for _, name := range reserved {
+		folded[strings.ToLower(name)] = append(folded[strings.ToLower(name)], Origin{})
+	}
+	for _, o := range tools {
+		key := strings.ToLower(o.name())
+		folded[key] = append(folded[key], o)
+	}
+	n := &Names{origins: map[string]Origin{}, names: map[Origin]string{}}
+	var refused []Refusal
+	for _, o := range tools {
+		name := o.name()
+		if others := len(folded[strings.ToLower(name)]) - 1; others > 0 {
+			refused = append(refused, Refusal{Name: short(o.Server + ": " + o.Tool), Why: fmt.Sprintf("its name %s is another tool's too; rename or disable one of them", name)})
+			continue
+		}
+		n.origins[name], n.names[o] = o, name
+	}
+	return n, refused
+}
+
+// Origin is the tool that a name of writ's stands for.
+func (n *Names) Origin(name string) (Origin, bool) {
+	o, ok := n.origins[name]
+	return o, ok
+}
+
+// Of is the name of a server's tool.
+func (n *Names) Of(o Origin) (string, bool) {
+	name, ok := n.names[o]
+	return name, ok
+}
