@@ -48,7 +48,7 @@ func run() error {
 	case "boxes":
 		return errors.Join(boxes(program), table.Flush())
 	case "mcp":
-		return errors.Join(mcp(program, dir), table.Flush())
+		return errors.Join(mcp(program, dir), disclosure(), table.Flush())
 	case "gate":
 		return errors.Join(gate(dir), table.Flush())
 	}
@@ -64,7 +64,7 @@ func run() error {
 	if err := binary(program, dir); err != nil {
 		return err
 	}
-	if err := mcp(program, dir); err != nil {
+	if err := errors.Join(mcp(program, dir), disclosure()); err != nil {
 		return err
 	}
 	return table.Flush()
