@@ -151,6 +151,11 @@ func (e *Engine) WhoseResource(agent, uri string) (string, error) {
 			return x.Server, nil
 		}
 	}
+	for _, s := range e.upstreams.all() { // one that several list is nobody's, and no template's either
+		if offer, ok := s.Offer(); ok && slices.ContainsFunc(offer.Resources, func(x upstream.Resource) bool { return x.URI == uri }) {
+			return "", writ.Fail(writ.NotFound, fmt.Sprintf("there is no resource %q", clip(uri)), nil)
+		}
+	}
 	var fits []string
 	for _, x := range all.Templates {
 		if upstream.Fits(x.Own, uri) && !slices.Contains(fits, x.Server) {

@@ -5,8 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/config"
 	"github.com/writ-run/writ/tool"
 	"github.com/writ-run/writ/upstream"
 )
@@ -39,14 +42,36 @@ func (u *upstreams) asks(ctx context.Context, s *server, method string, params m
 			return nil, err
 		}
 		raw, err := to.Call(ctx, method, b, peer)
-		if err != nil || upstream.ResultType(raw) != "input_required" || p == nil || p.Round().Modern {
+		if err != nil || upstream.ResultType(raw) != "input_required" || p == nil {
 			return raw, err
+		}
+		if p.Round().Modern {
+			return raw, s.mayAsk(raw)
 		}
 		if err := answerInput(ctx, peer, raw, params); err != nil {
 			return nil, err
 		}
 	}
 	return nil, writ.Fail(writ.Invalid, fmt.Sprintf("the server %s asked for input %d times and does not end the call", s.name, mostRounds), nil)
+}
+
+// mayAsk refuses an answer that asks a client for what the operator does not relay: the
+// client would take the question for writ's.
+func (s *server) mayAsk(raw json.RawMessage) error {
+	var asked struct {
+		Requests map[string]struct {
+			Method string `json:"method"`
+		} `json:"inputRequests"`
+	}
+	if err := json.Unmarshal(raw, &asked); err != nil {
+		return writ.Fail(writ.Invalid, "the server asked for input that cannot be given here", err)
+	}
+	for _, q := range asked.Requests {
+		if kind, _, _ := strings.Cut(q.Method, "/"); !slices.Contains(s.cfg.Relay, config.Relay(kind)) {
+			return writ.Fail(writ.Denied, fmt.Sprintf("denied: the server %s asked the client for something that is not relayed; the operator's upstreams.%s.relay lists what is", s.name, s.name), nil)
+		}
+	}
+	return nil
 }
 
 // answerInput has the client answer what a server asks for, into the params of the

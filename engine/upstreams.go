@@ -189,7 +189,7 @@ func (u *upstreams) Close() error {
 
 // at pins which program, or which address, a server is.
 func (s *server) at() string {
-	text, err := wire.Marshal(map[string]any{"command": s.cfg.Command, "url": s.cfg.URL})
+	text, err := wire.Marshal(map[string]any{"command": s.cfg.Command, "dir": s.cfg.Dir, "url": s.cfg.URL})
 	if err != nil {
 		return "?"
 	}

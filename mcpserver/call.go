@@ -106,7 +106,7 @@ func (x *exchange) outcome(ctx context.Context) (json.RawMessage, *rpcError) {
 		Agent: x.who.Agent, Token: x.who.Token, Session: session, Task: text(x.msg.meta[metaTask]), Key: text(x.msg.meta[metaKey]),
 		Tool: name, Args: args, Door: "mcp",
 	}
-	for {
+	for range mostRounds {
 		out, err := x.engine.Do(tool.WithPeer(ctx, x), c)
 		asked, asks := out.Metadata["input_required"]
 		switch {
@@ -121,7 +121,11 @@ func (x *exchange) outcome(ctx context.Context) (json.RawMessage, *rpcError) {
 			return nil, fail
 		}
 	}
+	return nil, fault(codeInternal, "the server asked for input %d times and did not end the call", mostRounds)
 }
+
+// mostRounds is how often a server may ask for more in the middle of one call.
+const mostRounds = 10
 
 // disclosed refuses a tool that the model has not loaded, and takes the client's word
 // for how full its context is.

@@ -87,6 +87,7 @@ type exchange struct {
 	session *session // of an older version
 	reply   *reply
 	task    *task           // what the call has become, or may become; nil: its client knows none
+	inputs  json.RawMessage // the client's answers to what a server behind us asked
 	inner   json.RawMessage // the state of a server behind us, as the client gave it back
 }
 

@@ -168,7 +168,11 @@ func initialize(x *exchange, ctx context.Context, req mcp.Request, next mcp.Meth
 	if p.ClientInfo != nil {
 		v.name = printable(p.ClientInfo.Name)
 	}
-	return res, x.sessions.add(v)
+	if err := x.sessions.add(v); err != nil {
+		go ss.Close() // it waits for this very request; left open, it would stay for ever
+		return nil, err
+	}
+	return res, nil
 }
 
 // printable keeps a client's name for itself to what a record takes.

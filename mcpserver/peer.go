@@ -41,7 +41,7 @@ func (x *exchange) Round() tool.Round {
 	if !x.modern {
 		return r
 	}
-	r.Inputs, r.State = x.msg.params["inputResponses"], x.inner
+	r.Inputs, r.State = x.inputs, x.inner
 	meta := members{}
 	for _, key := range []string{metaCapabilities, "io.modelcontextprotocol/logLevel"} {
 		if v, ok := x.msg.meta[key]; ok {

@@ -17,10 +17,9 @@ import (
 
 // How many sessions there may be, and how long one may lie unused.
 const (
-	maxSessions    = 4096
-	sessionsOfOne  = 1024 // of one agent
-	sessionIdle    = time.Hour
-	callsOfSession = 64 // under way at once
+	maxSessions   = 4096
+	sessionsOfOne = 1024 // of one agent
+	sessionIdle   = time.Hour
 )
 
 // sessions are those of clients that have them: of versions before 2026-07-28.

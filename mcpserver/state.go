@@ -3,6 +3,8 @@ package mcpserver
 import (
 	"context"
 	"encoding/json"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/writ-run/writ"
@@ -13,12 +15,13 @@ import (
 // so that it says nothing to the client and cannot be made up; of one caller, one
 // call and one request; and good until the request is over.
 type state struct {
-	Agent   string `json:"agent"`
-	Token   string `json:"token"`
-	Call    string `json:"call"` // digest of the tool's name and the arguments
-	Request string `json:"request,omitempty"`
-	Server  string `json:"server,omitempty"` // what a server behind us gave the client to keep
-	Until   int64  `json:"until"`
+	Agent   string   `json:"agent"`
+	Token   string   `json:"token"`
+	Call    string   `json:"call"` // digest of the tool's name and the arguments
+	Request string   `json:"request,omitempty"`
+	Server  string   `json:"server,omitempty"` // what a server behind us gave the client to keep
+	Asked   []string `json:"asked,omitempty"`  // the questions that it put, by their keys
+	Until   int64    `json:"until"`
 }
 
 const statePurpose = "mcp request state"
@@ -131,7 +134,28 @@ func (x *exchange) resumed(name string, args json.RawMessage) (*state, *rpcError
 	if s.Server != "" {
 		x.inner = json.RawMessage(s.Server)
 	}
-	return &s, nil
+	return &s, x.answers(s.Asked)
+}
+
+// answers takes what the client says to the questions that were put to it. Anything else
+// would reach a server beside the arguments that were decided about.
+func (x *exchange) answers(asked []string) *rpcError {
+	given, _ := object(x.msg.params["inputResponses"])
+	said := members{}
+	for _, key := range asked {
+		if v, ok := given[key]; ok {
+			said[key] = v
+		}
+	}
+	if len(asked) == 0 {
+		return nil
+	}
+	b, err := encode(said)
+	if err != nil {
+		return fault(codeInternal, "the answers could not be written")
+	}
+	x.inputs = b
+	return nil
 }
 
 // relayInput passes on what a server behind us asks of the client. What the client is to
@@ -142,13 +166,12 @@ func (x *exchange) relayInput(name string, args json.RawMessage, asked any) (jso
 	if err != nil || !ok || !x.modern {
 		return nil, fault(codeInternal, "the server asked for input that cannot be given here")
 	}
-	sealed, fail := x.seal(name, args, state{Server: string(m["requestState"])})
+	questions, _ := object(m["inputRequests"])
+	sealed, fail := x.seal(name, args, state{Server: string(m["requestState"]), Asked: slices.Sorted(maps.Keys(questions))})
 	if fail != nil {
 		return nil, fail
 	}
-	if m["requestState"] != nil {
-		m["requestState"], _ = json.Marshal(sealed) // a string
-	}
+	m["requestState"], _ = json.Marshal(sealed) // a string
 	b, err := encode(m)
 	if err != nil {
 		return nil, fault(codeInternal, "the result could not be written")

@@ -156,7 +156,7 @@ func (x *exchange) taskInput(ctx context.Context, asked any) *rpcError {
 	raw, err := rawOf(asked)
 	m, _ := object(raw)
 	questions, ok := object(m["inputRequests"])
-	if err != nil || !ok {
+	if err != nil || !ok || len(questions) == 0 {
 		return fault(codeInternal, "the server asked for input that cannot be given here")
 	}
 	type reply struct {
@@ -184,6 +184,6 @@ func (x *exchange) taskInput(ctx context.Context, asked any) *rpcError {
 	if err != nil {
 		return fault(codeInternal, "the answers could not be written")
 	}
-	x.msg.params["inputResponses"], x.inner = b, m["requestState"]
+	x.inputs, x.inner = b, m["requestState"]
 	return nil
 }

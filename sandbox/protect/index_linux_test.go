@@ -27,7 +27,7 @@ func FuzzIndex(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, history []byte) {
 		if len(history) > 600 {
-			t.Skip("longer ones show nothing that shorter ones do not")
+			return // longer ones show nothing that shorter ones do not
 		}
 		ws := t.TempDir()
 		watched, err := New(Options{State: t.TempDir(), Quarantine: t.TempDir()})
