@@ -80,6 +80,18 @@ type Confinement struct {
 	Isolation Isolation `json:"isolation"`
 	Backend   string    `json:"backend"` // the driver the operator chose; empty: any that holds all of this
 	Limits    Limits    `json:"limits"`
+	// Server is who does the work in its own place, with a reach of its own: all above
+	// is then about this process alone. Nil where nobody else does it.
+	Server *Server `json:"server,omitempty"`
+}
+
+// Server is an MCP server, and what it reaches whatever a call says.
+type Server struct {
+	Name  string   `json:"name"`
+	Box   bool     `json:"box"`             // it runs in a box of its own, which reaches Read and Write and no network
+	Read  []string `json:"read,omitempty"`  // besides the system's programs
+	Write []string `json:"write,omitempty"` // and reads
+	URL   string   `json:"url,omitempty"`   // where it is, when it is not in a box; what it reaches from there nobody here confines
 }
 
 // Exec says which programs a process may execute.

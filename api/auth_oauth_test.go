@@ -23,6 +23,7 @@ import (
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/client"
 	"github.com/writ-run/writ/config"
+	"github.com/writ-run/writ/wire"
 )
 
 // idp is an issuer on this machine with one key.
@@ -250,9 +251,9 @@ func TestResourceMetadata(t *testing.T) {
 	}
 	v, err := show(with)
 	must(t, err)
-	got, err := encode(v)
+	got, err := wire.Plain(v)
 	must(t, err)
-	want := `{"resource":"https://writ.example/mcp","authorization_servers":["https://idp.example"],"scopes_supported":["a","b"],"bearer_methods_supported":["header"]}` + "\n"
+	want := `{"resource":"https://writ.example/mcp","authorization_servers":["https://idp.example"],"scopes_supported":["a","b"],"bearer_methods_supported":["header"]}`
 	if string(got) != want {
 		t.Errorf("%s", got)
 	}

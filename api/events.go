@@ -12,6 +12,7 @@ import (
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/store"
+	"github.com/writ-run/writ/wire"
 )
 
 // streamEvents sends entries of the ledger as they are committed, each once and in
@@ -134,11 +135,11 @@ func (x *exchange) events(page []store.Entry) (string, bool, error) {
 		if !x.operator && !x.engine.Below(e.Agent, x.who.Agent) {
 			continue
 		}
-		data, err := encode(entryView(e))
+		data, err := wire.Plain(entryView(e)) // with the bytes that its hash is of
 		if err != nil {
 			return "", false, err
 		}
-		fmt.Fprintf(&out, "id: %d\nevent: %s\ndata: %s\n", e.Seq, e.Kind, data) // data ends its own line
+		fmt.Fprintf(&out, "id: %d\nevent: %s\ndata: %s\n\n", e.Seq, e.Kind, data)
 	}
 	return out.String(), false, nil
 }

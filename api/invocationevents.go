@@ -7,6 +7,7 @@ import (
 
 	"github.com/writ-run/writ/approval"
 	"github.com/writ-run/writ/store"
+	"github.com/writ-run/writ/wire"
 )
 
 // streamInvocations sends what happens to calls, as streamEvents sends entries.
@@ -90,14 +91,14 @@ func editOf(e store.Entry) string {
 func appendEvents(out *strings.Builder, e store.Entry) (over bool, err error) {
 	all := approval.Events(e)
 	for n, ev := range all {
-		data, err := encode(ev)
+		data, err := wire.Plain(ev)
 		if err != nil {
 			return false, err
 		}
 		if n == len(all)-1 {
 			fmt.Fprintf(out, "id: %d\n", e.Seq)
 		}
-		fmt.Fprintf(out, "event: %s\ndata: %s\n", ev.Name, data) // data ends its own line
+		fmt.Fprintf(out, "event: %s\ndata: %s\n\n", ev.Name, data)
 		over = ev.Ends()
 	}
 	return over, nil

@@ -1,8 +1,6 @@
 package api
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -10,6 +8,7 @@ import (
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/client"
+	"github.com/writ-run/writ/wire"
 )
 
 var statuses = map[writ.Kind]int{
@@ -57,7 +56,7 @@ func (s *Server) problem(w http.ResponseWriter, r *http.Request, err error, call
 		p.Resume = "/v1/invocations/" + p.Approval
 		w.Header().Set("Location", p.Resume)
 	}
-	b, _ := encode(p) // strings and a number
+	b, _ := wire.Plain(p) // strings and a number
 	s.write(w, status, "application/problem+json", b)
 }
 
@@ -66,7 +65,7 @@ func (s *Server) reply(w http.ResponseWriter, r *http.Request, v any) {
 	whole := reflect.New(reflect.TypeOf(v)).Elem()
 	whole.Set(reflect.ValueOf(v))
 	fillLists(whole)
-	b, err := encode(whole.Interface())
+	b, err := wire.Plain(whole.Interface())
 	if err != nil {
 		s.problem(w, r, err, "")
 		return
@@ -77,19 +76,9 @@ func (s *Server) reply(w http.ResponseWriter, r *http.Request, v any) {
 func (s *Server) write(w http.ResponseWriter, status int, media string, body []byte) {
 	w.Header().Set("Content-Type", media)
 	w.WriteHeader(status)
-	if _, err := w.Write(body); err != nil {
+	if _, err := w.Write(append(body, '\n')); err != nil {
 		s.log.Debug("the answer was not taken", "err", err)
 	}
-}
-
-// encode writes JSON on one line. Nothing is escaped for HTML, so that an entry of
-// the ledger keeps the bytes that its hash is of.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(v)
-	return b.Bytes(), err
 }
 
 // fillLists replaces nil slices below v by empty ones.

@@ -75,6 +75,8 @@ func routes() []route {
 			reply: client.Upstream{}, run: showUpstream},
 		{method: post, path: "/v1/upstreams/{name}/test", doors: operatorDoor, who: operator, id: "testUpstream", summary: "Connect to an MCP server anew and say how it went",
 			reply: client.UpstreamTest{}, run: testUpstream},
+		{method: post, path: "/v1/upstreams/{name}/restart", doors: operatorDoor, who: operator, id: "restartUpstream", summary: "End an MCP server's process or connection, begin anew, and show it then",
+			reply: client.Upstream{}, refuses: []writ.Kind{writ.Conflict}, run: restartUpstream},
 		{method: post, path: "/v1/upstreams/{name}/accept", doors: operatorDoor, who: operator, id: "acceptUpstream", summary: "Let definitions of an MCP server be used as they were shown, with a person's passphrase",
 			body: client.UpstreamAcceptRequest{}, reply: client.Status{}, refuses: []writ.Kind{writ.Changed, writ.Conflict}, run: acceptUpstream},
 

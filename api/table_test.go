@@ -90,8 +90,9 @@ func walk(w *world) map[string]func(d door) answer {
 			w.behind()
 			return root("GET", "/v1/upstreams", "")
 		},
-		"showUpstream": op("GET", "/v1/upstreams/web", ""),
-		"testUpstream": op("POST", "/v1/upstreams/web/test", ""),
+		"showUpstream":    op("GET", "/v1/upstreams/web", ""),
+		"testUpstream":    op("POST", "/v1/upstreams/web/test", ""),
+		"restartUpstream": op("POST", "/v1/upstreams/web/restart", ""),
 		"acceptUpstream": func(door) answer {
 			var digests []string
 			for _, t := range jsonOf[client.Upstream](w.t, root("GET", "/v1/upstreams/web", "")).Suspended() {
@@ -189,7 +190,7 @@ func walk(w *world) map[string]func(d door) answer {
 // order is that of the walk: what ends something comes after what shows it.
 var order = []string{
 	"health", "openapi", "protectedResource", "protectedResourceMCP", "call", "batch", "openSession", "listSessions", "showSession", "startTask", "listTasks", "showTask", "rateTask", "endTask", "endSession",
-	"listTools", "showTool", "diffTool", "acceptTool", "waiveTool", "listWaivers", "endWaiver", "listUpstreams", "showUpstream", "testUpstream", "acceptUpstream", "listAgents", "showAgent", "delegate", "showTree", "endDelegation", "newToken", "revokeToken",
+	"listTools", "showTool", "diffTool", "acceptTool", "waiveTool", "listWaivers", "endWaiver", "listUpstreams", "showUpstream", "testUpstream", "restartUpstream", "acceptUpstream", "listAgents", "showAgent", "delegate", "showTree", "endDelegation", "newToken", "revokeToken",
 	"listApprovals", "showApproval", "showArgument", "previewEdit", "decide", "listGrants", "revokeGrant",
 	"listInvocations", "showInvocation", "invocationEvents", "resolveInvocation", "cancelInvocation", "allInvocationEvents", "listLedger", "ledgerOfCall", "verifyLedger", "exportLedger", "events", "listSandboxes", "showSandbox", "killSandbox", "startUnconfined", "endUnconfined", "stop", "listStops", "lift",
 	"listPeople", "addPerson", "setRole", "setPassphrase", "explain", "showConfig", "reloadConfig", "doctor", "shutdown",

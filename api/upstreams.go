@@ -1,8 +1,6 @@
 package api
 
 import (
-	"cmp"
-
 	"github.com/writ-run/writ/client"
 	"github.com/writ-run/writ/engine"
 )
@@ -24,15 +22,18 @@ func upstreamView(u engine.Upstream) client.Upstream {
 	s := u.Server
 	v := client.Upstream{
 		Name: u.Name, Kind: "stdio", Where: u.Where, Command: s.Command, Dir: s.Dir, Env: s.Env, Read: s.Read, Write: s.Write, Box: u.Box, URL: s.URL, Headers: s.Headers,
-		Prefix: cmp.Or(string(s.Prefix), "name"), Enabled: s.Enabled, Disabled: s.Disabled,
-		State: u.State, Since: u.Since, Failed: u.Failed, Next: u.Next, Failures: u.Failures, Protocol: u.Version,
-		Tools: []client.UpstreamTool{}, Resources: u.Resources, Prompts: u.Prompts,
+		Prefix: string(s.InForce().Prefix), Enabled: s.Enabled, Disabled: s.Disabled, ReadAction: string(s.InForce().ReadAction),
+		State: u.State, Since: u.Since, Failed: u.Failed, Outside: u.Outside, Next: u.Next, Failures: u.Failures, Protocol: u.Version,
+		Tools: []client.UpstreamTool{}, Resources: u.Resources, Prompts: u.Prompts, Remedy: u.Remedy,
 	}
 	if s.URL != "" {
 		v.Kind, v.Box = "http", ""
 	}
 	for _, t := range u.Tools {
 		v.Tools = append(v.Tools, client.UpstreamTool(t))
+	}
+	for _, c := range u.Changes {
+		v.Changes = append(v.Changes, client.Change(c))
 	}
 	for _, r := range u.Refused {
 		v.Refused = append(v.Refused, client.UpstreamRefusal(r))
@@ -43,7 +44,15 @@ func upstreamView(u engine.Upstream) client.Upstream {
 func testUpstream(x *exchange) (any, error) {
 	name := x.r.PathValue("name")
 	t, err := x.engine.TestUpstream(x.r.Context(), name)
-	return client.UpstreamTest{Name: name, OK: t.Failed == "", Steps: append([]string{}, t.Steps...), Failed: t.Failed, Tools: t.Tools}, err
+	return client.UpstreamTest{
+		Name: name, OK: t.Failed == "", Steps: append([]string{}, t.Steps...), Failed: t.Failed, Outside: t.Outside,
+		Tools: t.Tools, Accepted: t.Accepted, Changed: t.Changed, New: t.New, Gone: t.Gone,
+	}, err
+}
+
+func restartUpstream(x *exchange) (any, error) {
+	u, err := x.engine.RestartUpstream(x.r.Context(), x.r.PathValue("name"))
+	return upstreamView(u), err
 }
 
 func acceptUpstream(x *exchange) (any, error) {

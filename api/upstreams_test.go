@@ -136,8 +136,14 @@ func TestShowUpstream(t *testing.T) {
 	}
 	got, err := w.operator.TestUpstream(t.Context(), "web")
 	must(t, err)
-	if !got.OK || got.Tools != 2 || len(got.Steps) != 2 || strings.Contains(strings.Join(got.Steps, " "), "s3cret") {
+	if !got.OK || got.Tools != 2 || len(got.Steps) != 3 || len(got.New) != 2 || strings.Contains(strings.Join(got.Steps, " "), "s3cret") {
 		t.Errorf("%+v", got)
 	}
+	u, err := w.operator.RestartUpstream(t.Context(), "web")
+	must(t, err)
+	if u.State != "ready" || len(u.Tools) != 2 || strings.Contains(u.URL, "s3cret") {
+		t.Errorf("restarted: %+v", u)
+	}
+	w.refused(ask{door: operatorDoor, method: "POST", target: "/v1/upstreams/wbe/restart"}, 404, writ.NotFound, `there is no server "wbe"; did you mean web?; 'writ upstream list' shows them`)
 	w.refused(ask{door: operatorDoor, method: "GET", target: "/v1/upstreams/wbe"}, 404, writ.NotFound, `there is no server "wbe"; did you mean web?; 'writ upstream list' shows them`)
 }

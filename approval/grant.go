@@ -60,7 +60,7 @@ func (d *Desk) grant(i store.Invocation, ans Answer) (store.Grant, error) {
 	if !p.matches(s.call()) {
 		return store.Grant{}, writ.Fail(writ.Invalid, "match: the pattern does not cover the request that it is granted from", nil)
 	}
-	plain, err := exact(p)
+	plain, err := wire.Plain(p)
 	if err != nil {
 		return store.Grant{}, err
 	}

@@ -89,10 +89,10 @@ func (d *Desk) sealedSaid(id string, s said, failed error) []byte {
 	if failed != nil {
 		s.Kind, s.Msg = writ.Public(failed)
 	}
-	plain, err := exact(s)
+	plain, err := wire.Plain(s)
 	if err != nil { // metadata that is no JSON is not worth the outcome
 		s.Metadata = nil
-		plain, _ = exact(s)
+		plain, _ = wire.Plain(s)
 	}
 	return d.sealed(plain, "outcome of "+id)
 }

@@ -1,7 +1,6 @@
 package approval
 
 import (
-	"bytes"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -94,7 +93,7 @@ func shown(c writ.Call, dec writ.Decision, inputs []Input) Shown {
 func (d *Desk) show(i *store.Invocation, c writ.Call, dec writ.Decision, original json.RawMessage) error {
 	s := shown(c, dec, d.inputs(c))
 	s.Original = original
-	plain, err := exact(s)
+	plain, err := wire.Plain(s)
 	if err != nil {
 		return err
 	}
@@ -113,15 +112,6 @@ func digest(i store.Invocation, inputs []Input) (string, error) {
 	canonical, err := wire.AppendObject(nil, wire.Str("id", i.ID), wire.Str("asked", i.Asked), wire.Str("subject", i.Subject),
 		wire.Str("expires", i.Expires), wire.Int("quorum", int64(i.Quorum)), wire.Str("not_by", i.NotBy), wire.Raw("inputs", files))
 	return wire.Digest(string(canonical)).String(), err
-}
-
-// exact is JSON in which raw parts keep their bytes: digests are of those.
-func exact(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(v)
-	return b.Bytes(), err
 }
 
 // sealed encrypts a text, bound to what it belongs to: put beside something else it

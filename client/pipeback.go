@@ -33,10 +33,9 @@ func (p *Pipe) answer(resp *http.Response, m head, out io.Writer) error {
 	}
 	if json.Unmarshal(body, &said) == nil && said.Version == "2.0" {
 		if said.ID == nil || string(said.ID) == "null" {
-			if m.ID == nil {
-				return nil // nobody waits for an answer
+			if m.awaited() {
+				p.say(out, []byte(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":%s}`, m.answerID(), said.Error)))
 			}
-			p.say(out, []byte(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":%s}`, m.ID, said.Error)))
 			return nil
 		}
 		p.say(out, body)
@@ -97,26 +96,53 @@ func failure(id json.RawMessage, err error) []byte {
 	return []byte(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":%s}}`, id, text))
 }
 
-// listen brings what the daemon says by itself, as long as the session lasts.
+// listen brings what the daemon says by itself, as long as the session lasts. What it
+// said while nobody listened, as in a restart, is lost: so whenever the stream is
+// opened again, the client is told to look at its lists again.
 func (p *Pipe) listen(ctx context.Context, out io.Writer) {
+	opened := false
 	for wait := time.Second; ctx.Err() == nil; wait = min(2*wait, 30*time.Second) {
-		req, err := p.request(ctx, http.MethodGet, nil)
-		if err != nil {
-			return
-		}
-		req.Header.Set("Accept", "text/event-stream")
-		p.inSession(req, "")
-		resp, err := p.Client.http.Do(req)
-		if err == nil {
-			if resp.StatusCode == http.StatusOK {
-				wait = time.Second
-				_ = p.events(resp.Body, head{}, out) // it is opened again
+		was := p.session()
+		resp, err := p.news(ctx)
+		if err == nil && resp.StatusCode == http.StatusOK {
+			wait = time.Second
+			if opened {
+				p.changed(out)
 			}
+			opened = true
+			_ = p.events(resp.Body, head{}, out) // it is opened again
+		}
+		if err == nil {
 			resp.Body.Close()
+		}
+		if err == nil && resp.StatusCode == http.StatusNotFound {
+			_ = p.again(ctx, was) // what fails is tried again
 		}
 		select {
 		case <-ctx.Done():
+		case <-p.renewed:
 		case <-time.After(wait):
 		}
+	}
+}
+
+// news opens the stream of what the daemon says by itself.
+func (p *Pipe) news(ctx context.Context) (*http.Response, error) {
+	req, err := p.request(ctx, http.MethodGet, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	p.inSession(req, "")
+	return p.Client.http.Do(req)
+}
+
+// changed tells the client that its lists may not be what they were.
+func (p *Pipe) changed(out io.Writer) {
+	p.mu.Lock()
+	lists := p.lists
+	p.mu.Unlock()
+	for _, list := range lists {
+		p.say(out, []byte(`{"jsonrpc":"2.0","method":"notifications/`+list+`/list_changed"}`))
 	}
 }

@@ -23,17 +23,23 @@ type Upstream struct {
 	Enabled  []string          `json:"enabled,omitempty"`
 	Disabled []string          `json:"disabled,omitempty"`
 
+	ReadAction string `json:"read_action" jsonschema:"the action type of its tools that only read"`
+
 	State    string `json:"state" jsonschema:"idle, starting, reading (what it offers is being taken up), ready, failed or closed"`
 	Since    string `json:"since"`
-	Failed   string `json:"failed,omitempty" jsonschema:"why it is not connected"`
+	Failed   string `json:"failed,omitempty" jsonschema:"why it is not connected, as it was said, on several lines"`
 	Next     string `json:"next_attempt_at,omitempty"`
 	Failures int    `json:"failures" jsonschema:"attempts that failed, in a row"`
 	Protocol string `json:"protocol_version,omitempty"`
+
+	Outside []string `json:"outside,omitempty" jsonschema:"where it failed: paths that its command names and its box does not reach"`
 
 	Tools     []UpstreamTool    `json:"tools"`
 	Refused   []UpstreamRefusal `json:"refused,omitempty" jsonschema:"what it offers and is not taken"`
 	Resources int               `json:"resources"`
 	Prompts   int               `json:"prompts"`
+	Changes   []Change          `json:"changes,omitempty" jsonschema:"of what the server is, since a person accepted tools of it"`
+	Remedy    string            `json:"remedy,omitempty" jsonschema:"what lets an agent use its tools, where none may"`
 }
 
 // UpstreamTool is one of a server's tools.
@@ -45,6 +51,9 @@ type UpstreamTool struct {
 	State     string `json:"state" jsonschema:"accepted, new, changed or disabled; new and changed ones are suspended"`
 	Digest    string `json:"digest" jsonschema:"of the definition as it is now; accepting echoes it"`
 	Method    bool   `json:"method,omitempty" jsonschema:"it is a method of the server's, such as reading a resource"`
+
+	Action string   `json:"action_type"`
+	Asks   []string `json:"asks,omitempty" jsonschema:"why calls of it ask a person, each with the agents that it holds for"`
 }
 
 // UpstreamRefusal is something that a server offers and is not taken.
@@ -58,8 +67,14 @@ type UpstreamTest struct {
 	Name   string   `json:"name"`
 	OK     bool     `json:"ok"`
 	Steps  []string `json:"steps" jsonschema:"that were taken, in order"`
-	Failed string   `json:"failed,omitempty" jsonschema:"what went wrong then"`
+	Failed string   `json:"failed,omitempty" jsonschema:"what went wrong then, as it was said, on several lines"`
 	Tools  int      `json:"tools" jsonschema:"how many it offers"`
+
+	Outside  []string `json:"outside,omitempty" jsonschema:"where it failed: paths that its command names and its box does not reach"`
+	Accepted int      `json:"accepted" jsonschema:"how many of the tools are as people accepted them"`
+	Changed  []string `json:"changed,omitempty" jsonschema:"tools that are not"`
+	New      []string `json:"new,omitempty" jsonschema:"tools that nobody has accepted"`
+	Gone     []string `json:"gone,omitempty" jsonschema:"accepted tools that it does not offer any more"`
 }
 
 // UpstreamAcceptRequest lets definitions of a server be used as they were shown.
@@ -93,6 +108,13 @@ func (c *Client) Upstream(ctx context.Context, name string) (Upstream, error) {
 func (c *Client) TestUpstream(ctx context.Context, name string) (UpstreamTest, error) {
 	var out UpstreamTest
 	err := c.do(ctx, "POST", "/v1/upstreams/"+url.PathEscape(name)+"/test", nil, &out)
+	return out, err
+}
+
+// RestartUpstream ends one and begins anew.
+func (c *Client) RestartUpstream(ctx context.Context, name string) (Upstream, error) {
+	var out Upstream
+	err := c.do(ctx, "POST", "/v1/upstreams/"+url.PathEscape(name)+"/restart", nil, &out)
 	return out, err
 }
 

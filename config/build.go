@@ -23,10 +23,8 @@ type builder struct {
 	place string // goes before what is said, where that is about another file
 }
 
-func (c *Config) build(d *strict.File, tools Tools) {
-	b := &builder{Config: c, d: d}
-	b.actions()
-	var err error
+func (b *builder) build(tools Tools) {
+	c, err := b.Config, error(nil)
 	if b.tools, err = tools(b.Types); err != nil {
 		c.toolsErr = err // and what the file says of tools cannot be judged
 		return

@@ -3,6 +3,7 @@ package config
 import (
 	"encoding"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -42,6 +43,10 @@ func (c *Config) values() []Value {
 	rest := *c.File // what is in force as it is written
 	rest.Store, rest.Workspaces, rest.Agents, rest.Roles = Store{}, nil, nil, nil
 	rest.ToolAccess.Levels, rest.Autonomy.Presets = nil, nil
+	rest.Upstreams = maps.Clone(rest.Upstreams)
+	for name, u := range rest.Upstreams {
+		rest.Upstreams[name] = u.InForce()
+	}
 	flatten(reflect.ValueOf(rest), "", func(key string, v any) {
 		if !strict.Within(key, "store") {
 			say(key, v, c.At(key))

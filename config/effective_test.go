@@ -92,7 +92,7 @@ approvals:
   max_pending: 5
   rate: 30/1h
 upstreams:
-  prog: {command: [p, -x], dir: $DIR/ws, env: {A: b}, read: [$DIR/ws], write: [$DIR/project], prefix: none, enabled: [a], disabled: [b], cacheable: [a], relay: [sampling], call_timeout: 5s, connect_timeout: 6s}
+  prog: {command: [p, -x], dir: $DIR/ws, env: {A: b}, read: [$DIR/ws], write: [$DIR/project], prefix: none, enabled: [a], disabled: [b], cacheable: [a], relay: [sampling], call_timeout: 5s, connect_timeout: 6s, read_action: crm:write}
   remote: {url: "https://a.example/mcp", headers: {X-A: b}}
 tool_disclosure: {active: always, l1_token_budget: 2000, l2_token_budget: 9000, auto_unload_on_budget_pressure: false, unload_threshold_percent: 70.5}
 `
@@ -125,6 +125,11 @@ func TestEffective(t *testing.T) {
 	}
 	for _, want := range []Value{
 		{"version", "1", "writ.yaml:1"},
+		{"upstreams.prog.read_action", "crm:write", "writ.yaml:78"},
+		{"upstreams.remote.call_timeout", "30s", "built in"},
+		{"upstreams.remote.connect_timeout", "10s", "built in"},
+		{"upstreams.remote.prefix", "name", "built in"},
+		{"upstreams.remote.read_action", "comms:external", "built in"},
 		{"store.path", "$DIR/state", "writ.yaml:3"},
 		{"store.witness", "$DIR/tools/witness", "writ.yaml:3"},
 		{"workspaces.main.project", "$DIR/project", "writ.yaml:5"},

@@ -268,6 +268,8 @@ var rows = []row{
 		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.File.Upstreams["srv"].CallTimeout) }, first: "5s", then: "writ.yaml:2: upstreams.srv.call_timeout: must be over 0 and at most 10m", refusedOther: true},
 	{key: "upstreams.*.connect_timeout", text: "version: 1\nupstreams: {srv: {command: [prog], connect_timeout: $X}}\n", one: "5s", other: "11m", engine: true,
 		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.File.Upstreams["srv"].ConnectTimeout) }, first: "5s", then: "writ.yaml:2: upstreams.srv.connect_timeout: must be over 0 and at most 10m", refusedOther: true},
+	{key: "upstreams.*.read_action", text: "version: 1\nactions: {custom: {\"crm:read\": low}}\nupstreams: {srv: {command: [prog], read_action: $X}}\n", one: "crm:read", other: "code:reed", engine: true,
+		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.File.Upstreams["srv"].ReadAction) }, first: "crm:read", then: `writ.yaml:3: upstreams.srv.read_action: unknown action type "code:reed"; did you mean code:read?`, refusedOther: true},
 	{key: "tool_disclosure.active", text: "version: 1\ntool_disclosure: {active: $X}\n", one: "auto", other: "always", engine: true,
 		see: disclosing, first: "31 true, 1 false", then: "31 true, 1 true"},
 	{key: "tool_disclosure.l1_token_budget", text: "version: 1\ntool_disclosure: {l1_token_budget: $X}\n", one: "250", other: "249", engine: true,

@@ -157,9 +157,11 @@ func (c *Config) check(d *strict.File, tools Tools, planned []ServerFile) {
 	c.checkSandboxing(d)
 	c.checkApprovals(d)
 	c.checkDisclosure(d)
+	b := &builder{Config: c, d: d}
+	b.actions() // which servers name, too
 	c.checkUpstreams(d)
 	c.serversErr = c.readServers(planned)
-	c.build(d, tools)
+	b.build(tools)
 }
 
 func (c *Config) checkStore(d *strict.File) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/writ-run/writ/access"
@@ -47,7 +48,9 @@ func (b *builder) profile(a *access.Agent, key string, raw Agent) (role string) 
 		for _, s := range p.Servers {
 			a.Servers.Names = append(a.Servers.Names, s.Text)
 		}
-		b.warn(key, "%s declares servers (%s); this version starts none, so they have no tools yet", file, strings.Join(a.Servers.Names, ", "))
+		if lacking := b.lacking(a.Servers.Names); len(lacking) > 0 {
+			b.warn(key, "%s declares servers (%s) that upstreams does not have; they have no tools", file, strings.Join(lacking, ", "))
+		}
 	}
 	if raw.Role != "" && p.Role.Text != "" && raw.Role != p.Role.Text {
 		b.fail(key, "%s:%d says role %s and the agent says %s; keep one", file, p.Role.Line, p.Role.Text, raw.Role)
@@ -84,4 +87,12 @@ func (b *builder) readProfile(key, name string) *profile.Profile {
 		return nil
 	}
 	return p
+}
+
+// lacking are the servers among names that the configuration does not have.
+func (b *builder) lacking(names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		_, ok := b.File.Upstreams[name]
+		return ok
+	})
 }

@@ -168,7 +168,7 @@ func TestServerText(t *testing.T) {
 	u := Upstream{
 		Command: []string{"/x", odd, "null", "7"}, Dir: "/d", Env: map[string]string{"K": odd, "no": "true"}, Read: []string{"/r"}, Write: []string{"/w"},
 		URL: "https://x.example", Headers: map[string]string{"X-A": "v: w"}, Prefix: "none", Enabled: []string{odd}, Disabled: []string{"y"},
-		Cacheable: []string{"c"}, Relay: []Relay{"sampling"}, CallTimeout: Duration(90e9), ConnectTimeout: Duration(15e9),
+		Cacheable: []string{"c"}, Relay: []Relay{"sampling"}, CallTimeout: Duration(90e9), ConnectTimeout: Duration(15e9), ReadAction: "web:read",
 	}
 	v := reflect.ValueOf(u)
 	for _, f := range reflect.VisibleFields(v.Type()) {
@@ -177,7 +177,7 @@ func TestServerText(t *testing.T) {
 		}
 	}
 	for _, part := range []Upstream{
-		{Command: u.Command, Dir: u.Dir, Env: u.Env, Read: u.Read, Write: u.Write, Prefix: u.Prefix, Enabled: u.Enabled, Disabled: u.Disabled, Cacheable: u.Cacheable, Relay: u.Relay, CallTimeout: u.CallTimeout, ConnectTimeout: u.ConnectTimeout},
+		{Command: u.Command, Dir: u.Dir, Env: u.Env, Read: u.Read, Write: u.Write, Prefix: u.Prefix, Enabled: u.Enabled, Disabled: u.Disabled, Cacheable: u.Cacheable, Relay: u.Relay, CallTimeout: u.CallTimeout, ConnectTimeout: u.ConnectTimeout, ReadAction: u.ReadAction},
 		{URL: u.URL, Headers: u.Headers},
 	} {
 		must(t, os.WriteFile(p.config(), []byte("version: 1\n"), 0o600))
@@ -213,5 +213,21 @@ func TestServerShown(t *testing.T) {
 	}
 	if got := ShownURL("https://u:p@h.example/x?k=v"); got != "https://…@h.example/x?…" {
 		t.Error(got)
+	}
+}
+
+// A ~ that no shell resolved is the home all the same, in any argument, and elsewhere in
+// one it is a character.
+func TestServerAtHome(t *testing.T) {
+	p := newPlace(t)
+	t.Setenv("HOME", string(p))
+	must(t, os.WriteFile(p.config(), []byte("version: 1\n"), 0o600))
+	c, err := Load(p.config(), named(), ServerFile{Name: "x", Text: []byte("command: [~/bin/node, ~/notes/server.js, a~/b, \"~\", ~other/x]\n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{string(p) + "/bin/node", string(p) + "/notes/server.js", "a~/b", "~", "~other/x"}
+	if diff := cmp.Diff(want, c.File.Upstreams["x"].Command); diff != "" {
+		t.Error(diff)
 	}
 }

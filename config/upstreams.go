@@ -1,13 +1,17 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/writ-run/writ/action"
 	"github.com/writ-run/writ/strict"
 )
 
@@ -30,6 +34,19 @@ type Upstream struct {
 	Relay          []Relay  `yaml:"relay"` // what it may ask of the client in the middle of a call
 	CallTimeout    Duration `yaml:"call_timeout"`
 	ConnectTimeout Duration `yaml:"connect_timeout"`
+
+	// ReadAction is the action type of those of its tools that a person accepted as
+	// reading only. Any other tool of it is of the type that servers' tools have.
+	ReadAction action.Type `yaml:"read_action"`
+}
+
+// InForce is the server with what holds where nothing is written.
+func (u Upstream) InForce() Upstream {
+	u.Prefix = cmp.Or(u.Prefix, "name")
+	u.CallTimeout = cmp.Or(u.CallTimeout, Duration(30*time.Second))
+	u.ConnectTimeout = cmp.Or(u.ConnectTimeout, Duration(10*time.Second))
+	u.ReadAction = cmp.Or(u.ReadAction, action.MCP.Default())
+	return u
 }
 
 // Prefix says what stands before the names of a server's tools: its own name, or none.
@@ -78,12 +95,35 @@ func (c *Config) checkUpstream(d *strict.File, key, name string, u Upstream) Ups
 	if u.Dir != "" {
 		u.Dir, _ = c.path(d, strict.Member(key, "dir"), u.Dir)
 	}
+	if len(u.Command) > 0 {
+		u.Command = slices.Clone(u.Command)
+		for i, a := range u.Command {
+			u.Command[i] = atHome(a)
+		}
+	}
+	if u.ReadAction != "" && !c.Types.Has(u.ReadAction) {
+		d.Reject(strict.Member(key, "read_action"), "%s", strict.Describe(&action.UnknownError{What: "action type", Got: string(u.ReadAction), Known: typeNames(c.Types), Form: "a type such as code:read"}))
+	}
 	for k, v := range map[string]*Duration{"call_timeout": &u.CallTimeout, "connect_timeout": &u.ConnectTimeout} {
 		if *v < 0 || time.Duration(*v) > 10*time.Minute {
 			d.Reject(strict.Member(key, k), "must be over 0 and at most 10m")
 		}
 	}
 	return u
+}
+
+// atHome is an argument with ~/ at its beginning as a shell would have it. A program gets
+// no shell, and would look for a directory of that name.
+func atHome(arg string) string {
+	home, err := os.UserHomeDir()
+	if rest, ok := strings.CutPrefix(arg, "~/"); ok && err == nil {
+		return filepath.Join(home, rest)
+	}
+	return arg
+}
+
+func typeNames(r *action.Registry) []string {
+	return mapped(r.Types(), func(t action.Type) string { return string(t) })
 }
 
 func (c *Config) checkRemote(d *strict.File, key string, u Upstream) {

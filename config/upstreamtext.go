@@ -2,7 +2,6 @@ package config
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/url"
@@ -10,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/writ-run/writ/wire"
 )
 
 // Text is the server as a file of its own has it. Reading it gives the same server.
@@ -52,6 +53,7 @@ func (u Upstream) Text() []byte {
 	list("relay", mapped(u.Relay, func(r Relay) string { return string(r) }))
 	lasts("call_timeout", u.CallTimeout)
 	lasts("connect_timeout", u.ConnectTimeout)
+	one("read_action", string(u.ReadAction))
 	return b.Bytes()
 }
 
@@ -65,11 +67,8 @@ func mapped[T any](vs []T, f func(T) string) []string {
 
 // quoted is a text as JSON has it, which YAML reads the same.
 func quoted(s string) string {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.Encode(s) // a string
-	return strings.TrimSuffix(b.String(), "\n")
+	b, _ := wire.Plain(s) // a string
+	return string(b)
 }
 
 // Hidden stands for what looks like a secret where a server is shown.

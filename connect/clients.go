@@ -14,6 +14,25 @@ type Target struct {
 	Language Language
 	Within   string      // a link may lead no further than this directory; "" is anywhere
 	Mode     os.FileMode // of a new file
+	Own      bool        // its directory is the client's alone, and made where there is none
+}
+
+// madeMode is that of a directory which connect makes.
+const madeMode = 0o700
+
+// Tidy removes the directory of a file that was removed, where connect may have made it
+// and nothing is left in it. Whether it did is not written down anywhere: an empty one
+// that is for its owner alone is not worth more than one that the client makes again.
+func (t Target) Tidy() error {
+	dir := filepath.Dir(t.File)
+	info, err := os.Lstat(dir)
+	if !t.Own || err != nil || info.Mode() != os.ModeDir|madeMode {
+		return nil
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		return nil
+	}
+	return os.Remove(dir)
 }
 
 // Scopes are Claude Code's, as it names them.
@@ -22,18 +41,19 @@ var Scopes = []string{"user", "project", "local"}
 // ClaudeCode is the file that Claude Code reads for a scope, started in dir.
 func ClaudeCode(scope, dir string) (Target, error) {
 	if scope == "project" {
-		return Target{filepath.Join(dir, ".mcp.json"), JSON{[]string{"mcpServers"}}, dir, 0o644}, nil
+		return Target{filepath.Join(dir, ".mcp.json"), JSON{[]string{"mcpServers"}}, dir, 0o644, false}, nil
 	}
 	file, err := claudeFile()
 	if err != nil {
 		return Target{}, err
 	}
+	own := os.Getenv("CLAUDE_CONFIG_DIR") != ""
 	switch scope {
 	case "user":
-		return Target{file, JSON{[]string{"mcpServers"}}, "", 0o600}, nil
+		return Target{file, JSON{[]string{"mcpServers"}}, "", 0o600, own}, nil
 	case "local":
 		project, err := claudeProject(dir)
-		return Target{file, JSON{[]string{"projects", project, "mcpServers"}}, "", 0o600}, err
+		return Target{file, JSON{[]string{"projects", project, "mcpServers"}}, "", 0o600, own}, err
 	}
 	return Target{}, fmt.Errorf("there is no scope %q", scope)
 }
@@ -105,11 +125,11 @@ func Codex() (Target, error) {
 			return Target{}, fmt.Errorf("CODEX_HOME is %s, which is not a directory, and Codex does not start with it; make it, or unset CODEX_HOME", dir)
 		}
 		file, err := filepath.Abs(filepath.Join(dir, "config.toml"))
-		return Target{file, TOML{}, "", 0o600}, err
+		return Target{file, TOML{}, "", 0o600, false}, err // without the directory Codex does not start
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
 		return Target{}, errors.Join(err, errors.New("set HOME, or CODEX_HOME"))
 	}
-	return Target{filepath.Join(home, ".codex", "config.toml"), TOML{}, "", 0o600}, nil
+	return Target{filepath.Join(home, ".codex", "config.toml"), TOML{}, "", 0o600, true}, nil
 }

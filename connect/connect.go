@@ -20,11 +20,16 @@ const Name = "writ"
 // TokenVariable is the environment variable that holds an agent's token.
 const TokenVariable = "WRIT_TOKEN"
 
+// StateVariable is the environment variable that says where writ's state is, where its
+// configuration does not. Clients do not pass theirs on.
+const StateVariable = "XDG_STATE_HOME"
+
 // Server is how a client reaches writ: a command that it starts, or a URL with the
 // token of TokenVariable. The zero value reaches nothing and is refused.
 type Server struct {
 	Command string
 	Args    []string
+	State   string // StateVariable of the command; "": it is not set
 	URL     string
 }
 
@@ -32,7 +37,10 @@ func (s Server) check() error {
 	if (s.Command == "") == (s.URL == "") {
 		return fmt.Errorf("a server is a command or a URL")
 	}
-	for _, text := range append([]string{s.Command, s.URL}, s.Args...) {
+	if s.URL != "" && s.State != "" {
+		return fmt.Errorf("a URL has no environment")
+	}
+	for _, text := range append([]string{s.Command, s.URL, s.State}, s.Args...) {
 		if !utf8.ValidString(text) {
 			return fmt.Errorf("%q is not UTF-8, and a configuration cannot name it; move it to a path that is", text)
 		}
@@ -41,6 +49,14 @@ func (s Server) check() error {
 		}
 	}
 	return nil
+}
+
+// env is the environment that a client gives the command beside its own.
+func (s Server) env() map[string]string {
+	if s.State == "" {
+		return map[string]string{}
+	}
+	return map[string]string{StateVariable: s.State}
 }
 
 // Found is the entry that a file has under Name.
@@ -67,7 +83,7 @@ func (f *Found) ours() bool {
 }
 
 func (f *Found) is(s Server) bool {
-	return f.ours() && f.Command == s.Command && f.URL == s.URL && slices.Equal(f.Args, s.Args)
+	return f.ours() && f.Command == s.Command && f.URL == s.URL && f.State == s.State && slices.Equal(f.Args, s.Args)
 }
 
 // span is part of a file: from the byte at start to before the one at end.
@@ -110,102 +126,6 @@ type Foreign struct{ *Found }
 
 func (e *Foreign) Error() string {
 	return fmt.Sprintf("line %d has an entry %q that is not of this program", e.Line, Name)
-}
-
-// Connect says what makes data name s. An entry of ours keeps the keys that somebody
-// added to it; a foreign one is a *Foreign error unless it is to be replaced.
-func Connect(l Language, data []byte, s Server, replace bool) (Change, error) {
-	if err := s.check(); err != nil {
-		return Change{}, err
-	}
-	f, err := find(l, data)
-	switch {
-	case err != nil:
-		return Change{}, err
-	case f == nil:
-		after, err := l.add(data, s)
-		return Change{Added, after, nil}, err
-	case f.is(s):
-		return Change{Unchanged, data, f}, nil
-	case f.ours() && f.URL == "" && s.URL == "":
-		return Change{Replaced, update(l, data, f, map[string]any{"command": s.Command, "args": s.Args}), f}, nil
-	case f.ours() && f.URL != "" && s.URL != "":
-		return Change{Replaced, update(l, data, f, map[string]any{"url": s.URL}), f}, nil
-	case !f.ours() && !replace:
-		return Change{}, &Foreign{f}
-	}
-	after, err := l.swap(data, f, s)
-	return Change{Replaced, after, f}, err
-}
-
-// update replaces values of an entry in place, the last first so that spans stay good.
-func update(l Language, data []byte, f *Found, values map[string]any) []byte {
-	keys := make([]string, 0, len(values))
-	for k := range values {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, func(a, b string) int { return f.fields[b].start - f.fields[a].start })
-	for _, k := range keys {
-		data = splice(data, f.fields[k], l.instead(data, f.fields[k], values[k]))
-	}
-	return data
-}
-
-// Disconnect says what takes the entry out. earlier are backups of the file: one that
-// becomes data when the entry is added to it is exactly what was there before. Where
-// each has an entry of ours, a file that holds nothing else was made by Connect, and goes.
-func Disconnect(l Language, data []byte, earlier [][]byte, force bool) (Change, error) {
-	f, err := find(l, data)
-	switch {
-	case err != nil:
-		return Change{}, err
-	case f == nil:
-		return Change{Unchanged, data, nil}, nil
-	case !f.ours() && !force:
-		return Change{}, &Foreign{f}
-	}
-	if len(f.Also) == 0 {
-		existed := false
-		for _, before := range earlier {
-			there, err := find(l, before)
-			if err == nil && there != nil && there.ours() {
-				continue // as it was under an earlier Connect
-			}
-			existed = true
-			if err != nil || there != nil {
-				continue
-			}
-			if again, err := l.add(before, f.Server); err == nil && bytes.Equal(again, data) {
-				return Change{Removed, before, f}, nil
-			}
-		}
-		if fresh, err := l.add(nil, f.Server); err == nil && bytes.Equal(fresh, data) && !existed {
-			return Change{Removed, nil, f}, nil
-		}
-	}
-	after, err := l.cut(data, f)
-	return Change{Removed, after, f}, err
-}
-
-func find(l Language, data []byte) (*Found, error) {
-	if data == nil {
-		return nil, nil
-	}
-	if !utf8.Valid(data) {
-		return nil, lineError(data, firstInvalid(data), "is not UTF-8; correct it, then run this again")
-	}
-	return l.find(data)
-}
-
-func firstInvalid(data []byte) int {
-	for i := 0; i < len(data); {
-		r, n := utf8.DecodeRune(data[i:])
-		if r == utf8.RuneError && n == 1 {
-			return i
-		}
-		i += n
-	}
-	return len(data)
 }
 
 // BadLine is a place of a file that cannot be edited, and why.

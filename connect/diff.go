@@ -1,6 +1,8 @@
 package connect
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"strings"
@@ -11,17 +13,40 @@ import (
 const around = 3
 
 // Diff shows what changes, in the manner of diff -u. Values that do not change are left
-// out: other servers' tokens stand in these files, and logs are read by others.
+// out: other servers' tokens stand in these files, and logs are read by others. JSON that
+// has much on one line is shown with its members on lines of their own.
 func Diff(before, after []byte) string {
 	a, b := linesOf(before), linesOf(after)
-	head := 0
+	head, tail := same(a, b)
+	if gone, come := a[head:len(a)-tail], b[head:len(b)-tail]; len(gone) == 1 && len(come) == 1 && (len(a) == 1 && len(b) == 1 || long(gone[0], come[0])) {
+		was, err1 := spread(before)
+		is, err2 := spread(after)
+		if err1 == nil && err2 == nil {
+			head, tail = same(was, is)
+			return "(on one line in the file, and shown on several)\n" + hunk(was, is, head, tail)
+		}
+	}
+	return hunk(a, b, head, tail)
+}
+
+// same counts the lines that are the same at the beginning and at the end.
+func same(a, b []string) (head, tail int) {
 	for head < min(len(a), len(b)) && a[head] == b[head] {
 		head++
 	}
-	tail := 0
 	for tail < min(len(a), len(b))-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
 		tail++
 	}
+	return head, tail
+}
+
+func spread(text []byte) ([]string, error) {
+	var b bytes.Buffer
+	err := json.Indent(&b, bytes.TrimSpace(bytes.TrimPrefix(text, bom)), "", "  ")
+	return linesOf(b.Bytes()), err
+}
+
+func hunk(a, b []string, head, tail int) string {
 	from, until := max(0, head-around), min(tail, around)
 	gone, come := quiet(a[head:len(a)-tail], b[head:len(b)-tail])
 	var out strings.Builder
@@ -55,11 +80,13 @@ func quiet(gone, come []string) (_, _ []string) {
 	if g, c := strings.TrimSuffix(gone[0], "\r"), strings.TrimSuffix(come[0], "\r"); g+"," == c || g == c+"," {
 		gone[0], come[0] = hide(g), hide(c)
 	}
-	if len(gone) == 1 && len(come) == 1 && max(len(gone[0]), len(come[0])) > 120 {
+	if len(gone) == 1 && len(come) == 1 && long(gone[0], come[0]) {
 		gone[0], come[0] = middle(gone[0], come[0])
 	}
 	return gone, come
 }
+
+func long(a, b string) bool { return max(len(a), len(b)) > 120 }
 
 func middle(a, b string) (string, string) {
 	head := 0

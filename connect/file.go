@@ -130,7 +130,7 @@ func (f *File) Write(after []byte, fresh os.FileMode, now time.Time) (backup str
 		return "", os.Remove(f.Path)
 	}
 	if f.Data == nil {
-		if err := os.MkdirAll(filepath.Dir(f.Path), 0o700); err != nil {
+		if err := os.MkdirAll(filepath.Dir(f.Path), madeMode); err != nil {
 			return "", err
 		}
 		return "", f.replace(after, fresh)

@@ -174,8 +174,17 @@ func TestDiffHidesOtherValues(t *testing.T) {
 	if added, err = Connect(claude, []byte(before), coder, false); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := Diff([]byte(before), added.After), "@@ -1,1 +1,1 @@\n-……\n+…,\"writ\":"+flat+"…\n"; got != want {
+	want = "(on one line in the file, and shown on several)\n@@ -6,6 +6,16 @@\n         \"K\": …\n       },\n       \"long\": …\n" +
+		"+    },\n+    \"writ\": " + strings.ReplaceAll(strings.TrimSuffix(block("    ", "  "), "\n    }"), "\n", "\n+") + "\n     }\n   },\n   \"z\": …\n"
+	if got := Diff([]byte(before), added.After); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
+	}
+	before = `{"k":"sk-1"}`
+	if added, err = Connect(claude, []byte(before), remote, false); err != nil {
+		t.Fatal(err)
+	}
+	if got := Diff([]byte(before), added.After); strings.Contains(got, "sk-1") || !strings.Contains(got, "\n+      \"url\": \"http://127.0.0.1:7323/mcp\",\n") {
+		t.Errorf("a short line\n%s", got)
 	}
 	toml := "token = \"sk-1\"\n[mcp_servers.a]\nargs = [\n\"sk-2\"]\nK = 'sk-3'\n"
 	if added, err = Connect(TOML{}, []byte(toml), coder, false); err != nil {

@@ -57,7 +57,11 @@ func started(list, more string) func(Server) string {
 		more += ", "
 	}
 	return func(s Server) string {
-		return pretty(`{%q: {%q: {%s"command": %s, "args": %s}}}`, list, Name, more, JSON{}.value(s.Command), JSON{}.value(s.Args))
+		env := ""
+		if s.State != "" {
+			env = `, "env": ` + JSON{}.value(s.env())
+		}
+		return pretty(`{%q: {%q: {%s"command": %s, "args": %s%s}}}`, list, Name, more, JSON{}.value(s.Command), JSON{}.value(s.Args), env)
 	}
 }
 
@@ -78,6 +82,9 @@ func gooseStdio(s Server) string {
 	fmt.Fprintf(&b, "extensions:\n  writ:\n    enabled: true\n    type: stdio\n    name: writ\n    description: tools behind writ\n    cmd: %s\n    args:\n", JSON{}.value(s.Command))
 	for _, arg := range s.Args {
 		fmt.Fprintf(&b, "      - %s\n", JSON{}.value(arg))
+	}
+	if s.State != "" {
+		fmt.Fprintf(&b, "    envs:\n      %s: %s\n", StateVariable, JSON{}.value(s.State))
 	}
 	b.WriteString("    timeout: 300\n")
 	return b.String()

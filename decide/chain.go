@@ -81,7 +81,7 @@ func intersect(a, b writ.Confinement) writ.Confinement {
 	out := writ.Confinement{
 		Read: meet(a.Read, b.Read), Write: meet(a.Write, b.Write), Named: meet(a.Named, b.Named), Hide: union(a.Hide, b.Hide),
 		Exec: meetExec(a.Exec, b.Exec), Network: meetNetwork(a.Network, b.Network),
-		Isolation: min(a.Isolation, b.Isolation), Backend: a.Backend, Limits: tighter(a.Limits, b.Limits),
+		Isolation: min(a.Isolation, b.Isolation), Backend: a.Backend, Limits: tighter(a.Limits, b.Limits), Server: a.Server, // the tool's, whoever calls
 	}
 	for _, name := range a.Env {
 		if slices.Contains(b.Env, name) {

@@ -3,6 +3,7 @@ package decide
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/access"
@@ -47,12 +48,25 @@ func (in *Input) pair(a *access.Agent, t *tool.Tool, act action.Type, s Standing
 // by no level, nor by a role as the product ships it: those are everybody's.
 func permit(a *access.Agent, t *tool.Tool) writ.Reason {
 	r := a.Permit(t.Name, t.Category)
+	if r.Effect == writ.Deny && (r.Source == "role" || r.Source == "level") && t.Server != nil && a.Parent == "" {
+		r.Text += "; " + Remedy(a.Name, t.Server.Name, t.Name)
+	}
 	if !t.Named || r.Effect != writ.Allow || r.Source != "level" && r.Where != access.BuiltIn {
 		return r
 	}
 	r.Effect = writ.Deny
 	r.Text = fmt.Sprintf("tool %s has to be named in the allowed list of agent %s, or in a role of the configuration", t.Name, a.Name)
 	return r
+}
+
+// Remedy is what an operator does so that an agent may use tools of a server: all of them
+// by its name, or one that does not have it in its own.
+func Remedy(agent, server, tool string) string {
+	entry := tool
+	if strings.HasPrefix(tool, server+"__") {
+		entry = "@" + server
+	}
+	return fmt.Sprintf("an operator adds allowed: [%q] to agents.%s, then: writ config reload", entry, agent)
 }
 
 func (p *pair) say(reasons ...writ.Reason) {
@@ -199,7 +213,7 @@ var fullScope = []string{"/"}
 // writes in the agent's own workspace only, whatever the scope; a place elsewhere
 // has to be declared or asked for by name, which raises the class.
 func (in *Input) confinement(a *access.Agent, t *tool.Tool) writ.Confinement {
-	c := writ.Confinement{Hide: in.Hide, Isolation: writ.Process}
+	c := writ.Confinement{Hide: in.Hide, Isolation: writ.Process, Server: t.Server}
 	if read := t.Policy.Files.Read; read.Stance > policy.None {
 		c.Read = meet(scopeRoots(a), read.Roots())
 	}

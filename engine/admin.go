@@ -18,6 +18,7 @@ import (
 type administration struct {
 	e         *Engine
 	verifying sync.Mutex
+	testing   sync.Mutex
 }
 
 // Handler is what does an operation. A cause that is not for the caller goes to the log.

@@ -24,6 +24,7 @@ func (a *administration) acts() map[string]admin.Handler {
 		"writ_approvals_revoke_grant": a.revokeGrant,
 		"writ_invocations_cancel":     a.cancel,
 		"writ_sandbox_kill":           a.killSandbox,
+		"writ_upstreams_test":         a.testUpstream,
 	}
 }
 

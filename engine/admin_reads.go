@@ -38,6 +38,8 @@ func (a *administration) reads() map[string]admin.Handler {
 		"writ_sandbox_doctor":   a.doctor,
 		"writ_tools_list":       a.listTools,
 		"writ_tools_show":       a.showTool,
+		"writ_upstreams_list":   a.listUpstreams,
+		"writ_upstreams_show":   a.showUpstream,
 	}
 }
 

@@ -46,6 +46,7 @@ agents:
   one: {workspace: main, allowed: [writ_agents_list]}
   less: {workspace: main, allowed: ["@writ"], denied: ["writ_agents_*"]}
   keeps: {workspace: main, role: keeper}
+  asks: {workspace: main, allowed: ["@writ"], overrides: {requires_approval: ["code:write"]}}
 `
 
 func newHouses(t *testing.T, more ...Tool) *fixture {
@@ -154,6 +155,10 @@ func TestAdministrationEnvelopes(t *testing.T) {
 		{"writ_approvals_revoke_grant", sure(object{"grant": "grant_x"}), notFound(`there is no standing approval \"grant_x\" of yours; writ_approvals_grants shows them`)},
 		{"writ_sandbox_kill", sure(object{"id": "box_x"}), notFound(`there is no sandbox \"box_x\" of yours any more; writ_sandbox_list shows those there are`)},
 		{"writ_approvals_approve", sure(object{"id": "call_x"}), forbidden("only a person does this: writ approval approve ID")},
+		{"writ_approvals_approve", object{}, forbidden("only a person does this: writ approval approve ID")},
+		{"writ_config_reload", object{}, forbidden("only a person does this: writ config reload")},
+		{"writ_upstreams_accept", object{"server": "x"}, forbidden("only a person does this: writ upstream accept NAME")},
+		{"writ_upstreams_list", object{}, `{"data":[],"pagination":{"limit":50,"offset":0,"total":0},"status":"ok"}`},
 		{"writ_agents_lift_stop", sure(object{"agent": "kid"}), forbidden("only a person does this: writ stop --lift AGENT --as NAME")},
 		{"writ_tools_accept", sure(object{"tool": "look"}), forbidden("only a person does this: writ tool accept NAME")},
 		{"writ_invocations_list", object{"since": "2026-03-02T00:00:00Z", "until": "2026-03-01T00:00:00Z"},
@@ -167,6 +172,12 @@ func TestAdministrationEnvelopes(t *testing.T) {
 	if f.stops.is([]string{"kid"}) != "" || f.stops.is([]string{"stranger"}) != "" {
 		t.Error("somebody was stopped")
 	}
+	// Nobody is asked about what is answered forbidden anyway; the control asks.
+	if res := f.says("writ_approvals_approve", sure(object{"id": "call_x"}), by("asks")); res.Content != forbidden("only a person does this: writ approval approve ID") {
+		t.Error(res.Content)
+	}
+	_, err := f.call("writ_agents_stop", sure(object{"agent": "kid"}), by("asks"))
+	wants(t, err, writ.Pending, "a person has to approve this call")
 }
 
 // What does not fit the schema is refused by the gate, as for any tool, and a string
@@ -186,6 +197,7 @@ func TestAdministrationSchema(t *testing.T) {
 		wants(t, err, writ.Invalid, want)
 	}
 	for args, want := range map[string]string{
+		`{"confirm":true,"reason":"x"}`:                `argument "agent" is missing; it takes agent, confirm, reason`,
 		`{"agent":"kid","confirm":false,"reason":"x"}`: `argument "confirm": it must be true`,
 		`{"agent":"kid","confirm":1,"reason":"x"}`:     `argument "confirm": want a boolean, not a number`,
 		`{"agent":"kid","confirm":true,"reason":"  "}`: `argument "reason": it does not match \S`,
@@ -253,6 +265,7 @@ func (f *fixture) all(who Caller, e estate) map[string]string {
 		"writ_approvals_revoke_grant": {sure(object{"grant": e.asked})}, "writ_sandbox_kill": {sure(object{"id": e.call})},
 		"writ_agents_list": {{}}, "writ_agents_stops": {{}}, "writ_approvals_grants": {{}}, "writ_audit_verify": {{}}, "writ_config_check": {{}}, "writ_health_show": {{}},
 		"writ_sandbox_list": {{}}, "writ_sandbox_doctor": {{}}, "writ_tools_list": {{}}, "writ_agents_start_session": {{}}, "writ_agents_start_task": {{"name": "t"}},
+		"writ_upstreams_list": {{}}, "writ_upstreams_show": {{"server": e.who}}, "writ_upstreams_test": {{"server": e.who}},
 	}
 	src := &administration{e: f.Engine}
 	for name := range src.reads() {

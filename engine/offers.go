@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/action"
@@ -44,7 +45,7 @@ func (m Method) Of(server string) string { return upstream.Name(server, m.tool) 
 
 // methodTool is the tool of a method. What it returns goes to MCP clients unchanged.
 func (u *upstreams) methodTool(s *server, m Method) (*tool.Tool, error) {
-	spec, err := wire.Marshal(map[string]string{"server": s.name, "method": m.rpc, "at": s.at()})
+	spec, err := wire.Marshal(map[string]any{"server": s.name, "method": m.rpc, "at": s.at()})
 	if err != nil {
 		return nil, err
 	}
@@ -176,4 +177,81 @@ func (e *Engine) WhosePrompt(agent, name string) (Entry, error) {
 		}
 	}
 	return Entry{}, writ.Fail(writ.NotFound, fmt.Sprintf("there is no prompt %q", clip(name)), nil)
+}
+
+// firstWait is how long a list waits for a server that is being connected with for the
+// first time. Many clients read a list once, and would never see its tools.
+const firstWait = 2 * time.Second
+
+// Settled waits, within reason, until what servers offer that were just started is there.
+func (e *Engine) Settled(ctx context.Context) {
+	for _, s := range e.upstreams.all() {
+		e.settled(ctx, s)
+	}
+}
+
+func (e *Engine) settled(ctx context.Context, s *server) {
+	ctx, cancel := context.WithDeadline(ctx, s.State().Since.Add(firstWait))
+	defer cancel()
+	for ctx.Err() == nil {
+		changed := e.RulesChanged()
+		if _, known := e.at().offers[s.name]; known {
+			return
+		}
+		if _, read := s.Offer(); !read {
+			if s.State().Failures > 0 || s.Ready(ctx) != nil {
+				return
+			}
+			continue // it is ready, and so it was read
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// Absent is why a tool is not there that a person accepted and an agent may use: its
+// server is being started, or cannot be reached. It is nil for every other name.
+func (e *Engine) Absent(ctx context.Context, agent, name string) error {
+	s := e.absent(agent, name)
+	if s == nil {
+		return nil
+	}
+	e.settled(ctx, s)
+	if s = e.absent(agent, name); s == nil {
+		return nil
+	}
+	is := "is not connected"
+	if p := s.State(); p.Failures == 0 && p.Phase != upstream.Failed && p.Phase != upstream.Closed {
+		is = "is starting"
+	}
+	return writ.Fail(writ.Conflict, fmt.Sprintf("server %s, whose tool %s is, %s; nothing was done, try again in a moment", s.name, name, is), nil)
+}
+
+// absent is the server of such a tool; nil: there is none.
+func (e *Engine) absent(agent, name string) *server {
+	r := e.at()
+	if _, there := r.catalog.Lookup(name); there {
+		return nil
+	}
+	var was struct {
+		Runner struct{ Spec struct{ Server string } }
+	}
+	if json.Unmarshal([]byte(r.accepted[name].Body), &was) != nil { // nobody accepted it
+		return nil
+	}
+	s := e.upstreams.find(was.Runner.Spec.Server)
+	if s == nil {
+		return nil
+	}
+	for _, a := range r.chain(agent) {
+		if r.agents[a].Permit(name, action.MCP).Effect != writ.Allow {
+			return nil
+		}
+	}
+	if _, known := r.offers[s.name]; known { // it is there, and has no such tool any more
+		return nil
+	}
+	return s
 }

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"github.com/writ-run/writ/config"
 	"github.com/writ-run/writ/tool"
 	"github.com/writ-run/writ/upstream"
+	"github.com/writ-run/writ/wire"
 )
 
 // mostRounds is how often a server may ask for more in the middle of one call.
@@ -37,7 +37,7 @@ func (u *upstreams) asks(ctx context.Context, s *server, method string, params m
 		}
 	}
 	for range mostRounds {
-		b, err := plain(params)
+		b, err := wire.Plain(params)
 		if err != nil {
 			return nil, err
 		}
@@ -95,22 +95,13 @@ func answerInput(ctx context.Context, peer upstream.Peer, raw json.RawMessage, p
 		}
 		answers[id] = got
 	}
-	b, err := plain(answers)
+	b, err := wire.Plain(answers)
 	params["inputResponses"] = b
 	delete(params, "requestState")
 	if asked.State != nil {
 		params["requestState"] = asked.State
 	}
 	return err
-}
-
-// plain is JSON with nothing escaped for HTML.
-func plain(v any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
 // older is a server as clients with sessions reach it: over a connection of that kind,

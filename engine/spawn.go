@@ -5,7 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
+	"maps"
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/action"
@@ -15,26 +15,35 @@ import (
 	"github.com/writ-run/writ/wire"
 )
 
+// program is a server's that runs in a box.
+type program struct {
+	from io.ReadCloser
+	to   io.WriteCloser
+	said *words // on its standard error
+}
+
 // spawn starts a server's program in a box that reaches what its configuration says,
 // and no network. Nothing runs that is not written down first (I3).
-func (u *upstreams) spawn(ctx context.Context, s *server) (from io.ReadCloser, to io.WriteCloser, err error) {
+func (u *upstreams) spawn(ctx context.Context, s *server) (program, error) {
 	confine, dir := u.confinement(s)
-	spec := sandbox.Spec{Argv: s.cfg.Command, Dir: dir, Env: s.cfg.Env, Alone: true, Serves: true}
-	err = u.e.ledger.Append(ctx, ledger.Entry{Kind: "upstream.started", Data: []wire.Field{
+	env := sandbox.Offline()
+	maps.Copy(env, s.cfg.Env)
+	spec := sandbox.Spec{Argv: s.cfg.Command, Dir: dir, Env: env, Alone: true, Serves: true}
+	err := u.e.ledger.Append(ctx, ledger.Entry{Kind: "upstream.started", Data: []wire.Field{
 		wire.Str("server", s.name), wire.Str("program", s.cfg.Command[0]), wire.Int("arguments", int64(len(s.cfg.Command)-1)),
 	}})
 	if err != nil {
-		return nil, nil, err
+		return program{}, err
 	}
 	fromBox, out := io.Pipe()
 	in, toBox := io.Pipe()
-	last := &lastWords{}
-	spec.Stdin, spec.Stdout, spec.Stderr = in, out, last
+	said := &words{}
+	spec.Stdin, spec.Stdout, spec.Stderr = in, out, said
 	life, end := context.WithCancel(context.Background())
 	started := make(chan error, 1)
 	go func() {
 		defer end()
-		err := unasked.Do(life, confine, dir, func(ctx context.Context, w writ.Writ) error {
+		err := unasked.As(life, "server "+s.name, confine, dir, func(ctx context.Context, w writ.Writ) error {
 			box, _, err := u.e.boxes.Start(ctx, w, spec)
 			started <- err
 			if err != nil {
@@ -42,7 +51,7 @@ func (u *upstreams) spawn(ctx context.Context, s *server) (from io.ReadCloser, t
 			}
 			exit, err := box.Wait(ctx)
 			if err == nil {
-				err = fmt.Errorf("the program ended with code %d%s", exit.Code, last)
+				err = fmt.Errorf("the program ended with code %d%s", exit.Code, said.after(", and said:"))
 			}
 			return err
 		})
@@ -58,9 +67,9 @@ func (u *upstreams) spawn(ctx context.Context, s *server) (from io.ReadCloser, t
 		}
 	}()
 	if err := <-started; err != nil {
-		return nil, nil, fmt.Errorf("start %s in a box: %w", s.cfg.Command[0], err)
+		return program{}, fmt.Errorf("start %s in a box: %w", s.cfg.Command[0], err)
 	}
-	return fromBox, ending{toBox, end}, nil
+	return program{fromBox, ending{toBox, end}, said}, nil
 }
 
 // ending ends a box when what is written to it is closed.
@@ -87,23 +96,4 @@ func (u *upstreams) confinement(s *server) (writ.Confinement, string) {
 	}
 	c := writ.Confinement{Read: s.cfg.Read, Write: s.cfg.Write, Hide: cfg.Own(), Exec: writ.Exec{Mode: writ.ExecAny}, Backend: backend}
 	return c, s.cfg.Dir
-}
-
-// lastWords keeps the end of what a program said on its standard error.
-type lastWords struct{ tail []byte }
-
-func (l *lastWords) Write(b []byte) (int, error) {
-	const most = 400
-	l.tail = append(l.tail, b...)
-	if len(l.tail) > most {
-		l.tail = append([]byte(nil), l.tail[len(l.tail)-most:]...)
-	}
-	return len(b), nil
-}
-
-func (l *lastWords) String() string {
-	if text := strings.TrimSpace(strings.ToValidUTF8(string(l.tail), "?")); text != "" {
-		return ", and said: " + text
-	}
-	return ""
 }

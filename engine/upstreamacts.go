@@ -22,7 +22,14 @@ import (
 type UpstreamTest struct {
 	Steps  []string // that were taken, in order
 	Failed string   // what went wrong then; empty: nothing did
-	Tools  int      // it offers
+	// Outside are, where it failed, paths that its command names and its box does not reach.
+	Outside []string
+	Tools   int // it offers, with methods of it that count as tools
+
+	// Of those, by the definitions that people accepted: how many are as they were, which
+	// are not, which nobody has accepted; and which were there and are not offered.
+	Accepted           int
+	Changed, New, Gone []string
 }
 
 // TestUpstream connects to a server anew, beside the connection that is kept, and reads
@@ -61,14 +68,109 @@ func (e *Engine) TestUpstream(ctx context.Context, name string) (UpstreamTest, e
 	default:
 	}
 	if err != nil {
-		out.Failed = s.why(cmp.Or(probe.State().Err, err))
+		out.Failed, out.Outside = s.why(cmp.Or(probe.State().Err, err)), s.outside()
 		return out, nil
 	}
 	offer, _ := probe.Offer()
-	out.Tools = len(offer.Tools)
-	out.Steps = append(out.Steps, fmt.Sprintf("it offers %d tools, %d resources and %d prompts; %d things are refused",
-		len(offer.Tools), len(offer.Resources)+len(offer.Templates), len(offer.Prompts), len(offer.Refused)))
+	if err := e.compare(&out, s, offer); err != nil {
+		return UpstreamTest{}, err
+	}
+	if kept, ok := s.Offer(); ok && s.State().Phase == upstream.Ready && kept.Digest != offer.Digest {
+		out.Steps = append(out.Steps, "the connection that is kept offered something else, and is read again; where that does not help: writ upstream restart "+s.name)
+	}
 	return out, e.upstreams.again(s)
+}
+
+// compare says what a server offers, and how that stands to what people accepted of it.
+func (e *Engine) compare(out *UpstreamTest, s *server, offer upstream.Offer) error {
+	r := e.at()
+	var origins []upstream.Origin
+	var reserved []string
+	for _, t := range offer.Tools {
+		origins = append(origins, s.origin(t))
+	}
+	for _, t := range r.catalog.All() {
+		if r.files[t.Name] != fromServer+s.name {
+			reserved = append(reserved, t.Name)
+		}
+	}
+	names, clash := upstream.NewNames(origins, reserved...)
+	made, refused, err := e.upstreams.tools(s, offer, names)
+	if err != nil {
+		return err
+	}
+	there := map[string]bool{}
+	for _, t := range made {
+		there[t.Name] = true
+		switch was := r.accepted[t.Name].Digest; was {
+		case t.Digest.String():
+			out.Accepted++
+		case "":
+			out.New = append(out.New, t.Name)
+		default:
+			out.Changed = append(out.Changed, t.Name)
+		}
+	}
+	for name, was := range r.accepted {
+		if of := madeOf(was); of.Server == s.name && !there[name] && of.Name != "" && upstream.Wanted(of.Name, s.cfg.Enabled, s.cfg.Disabled) {
+			out.Gone = append(out.Gone, name)
+		}
+	}
+	slices.Sort(out.New)
+	slices.Sort(out.Changed)
+	slices.Sort(out.Gone)
+	out.Tools = len(made)
+	out.Steps = append(out.Steps,
+		fmt.Sprintf("it offers %d tools, %d resources, %d prompts; %d things are refused", out.Tools, len(offer.Resources)+len(offer.Templates), len(offer.Prompts), len(refused)+len(clash)),
+		fmt.Sprintf("%d tools are as people accepted them%s%s%s", out.Accepted, listed("changed", out.Changed), listed("new", out.New), listed("not offered any more", out.Gone)))
+	return nil
+}
+
+func listed(what string, names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %s: %s", what, strings.Join(names, ", "))
+}
+
+// RestartUpstream ends a server's process, or its connection, and begins anew. Calls that
+// it has not answered fail. Like ending a box it needs nobody's passphrase: what people
+// accepted is held against what it offers then.
+func (e *Engine) RestartUpstream(ctx context.Context, name string) (Upstream, error) {
+	s, err := e.upstreams.named(name)
+	if err != nil {
+		return Upstream{}, err
+	}
+	fresh, err := e.upstreams.renew(s)
+	if err != nil {
+		return Upstream{}, err
+	}
+	within, cancel := context.WithTimeout(ctx, s.patience())
+	defer cancel()
+	if fresh.Ready(within) == nil {
+		if err := e.refresh(context.WithoutCancel(ctx)); err != nil {
+			return Upstream{}, err
+		}
+	}
+	return e.showUpstream(fresh), nil
+}
+
+// renew ends a server and starts it again, as it is configured.
+func (u *upstreams) renew(s *server) (*server, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.servers[s.name] != s {
+		return nil, writ.Fail(writ.Conflict, fmt.Sprintf("the server %s was changed or restarted just now; look at it: writ upstream show %s", s.name, s.name), nil)
+	}
+	if err := s.end(); err != nil {
+		return nil, err
+	}
+	fresh, err := u.start(s.name, s.cfg)
+	if err != nil {
+		return nil, err
+	}
+	u.servers[s.name] = fresh
+	return fresh, nil
 }
 
 // reached is what was done to connect.
@@ -81,7 +183,8 @@ func (s *server) reached() string {
 
 // patience is how long connecting and reading everything may take.
 func (s *server) patience() time.Duration {
-	return cmp.Or(time.Duration(s.cfg.ConnectTimeout), 10*time.Second) + cmp.Or(time.Duration(s.cfg.CallTimeout), 30*time.Second)
+	c := s.cfg.InForce()
+	return time.Duration(c.ConnectTimeout + c.CallTimeout)
 }
 
 // again has a server that answers read once more, or connected where it is not.
@@ -90,17 +193,10 @@ func (u *upstreams) again(s *server) error {
 		s.Refresh()
 		return nil
 	}
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.servers[s.name] != s { // the configuration changed meanwhile
-		return nil
-	}
-	fresh, err := u.start(s.name, s.cfg)
-	if err != nil {
+	if _, err := u.renew(s); writ.KindOf(err) != writ.Conflict { // the configuration changed meanwhile
 		return err
 	}
-	u.servers[s.name] = fresh
-	return s.end()
+	return nil
 }
 
 // AcceptUpstream lets definitions of a server be used as they were shown: each by its

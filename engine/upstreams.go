@@ -28,6 +28,8 @@ type upstreams struct {
 
 	mu      sync.Mutex
 	servers map[string]*server
+
+	telling sync.Mutex // not mu: a server that ends is waited for under that, and may still speak
 	told    []func(server, method string, params json.RawMessage)
 }
 
@@ -67,6 +69,7 @@ type server struct {
 	old  *upstream.Server // as older clients reach it; nil: not needed yet
 	name string
 	cfg  config.Upstream
+	own  bool   // it is the embedding program's
 	is   string // cfg, to tell whether it changed
 }
 
@@ -106,7 +109,8 @@ func (u *upstreams) start(name string, cfg config.Upstream) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &server{name: name, cfg: cfg, is: is}
+	ours := func(o Server) bool { return o.Name == name }
+	s := &server{name: name, cfg: cfg, is: is, own: slices.ContainsFunc(u.own, ours)}
 	s.Server, err = upstream.Start(u.spec(s))
 	return s, err
 }
@@ -115,7 +119,7 @@ func (u *upstreams) start(name string, cfg config.Upstream) (*server, error) {
 func (u *upstreams) spec(s *server) upstream.Spec {
 	name, cfg := s.name, s.cfg
 	return upstream.Spec{
-		Name: name, ConnectTimeout: time.Duration(cfg.ConnectTimeout), CallTimeout: time.Duration(cfg.CallTimeout), Enabled: cfg.Enabled, Disabled: cfg.Disabled,
+		Name: name, ConnectTimeout: time.Duration(cfg.InForce().ConnectTimeout), CallTimeout: time.Duration(cfg.InForce().CallTimeout), Enabled: cfg.Enabled, Disabled: cfg.Disabled,
 		Options: upstream.Options{Version: Version(), Log: u.e.log,
 			Sampling: slices.Contains(cfg.Relay, "sampling"), Elicitation: slices.Contains(cfg.Relay, "elicitation"),
 			Notice: func(method string, params json.RawMessage) { u.noticed(name, method, params) }},
@@ -132,9 +136,9 @@ func (u *upstreams) spec(s *server) upstream.Spec {
 
 // noticed passes on what a server says by itself.
 func (u *upstreams) noticed(server, method string, params json.RawMessage) {
-	u.mu.Lock()
+	u.telling.Lock()
 	told := slices.Clone(u.told)
-	u.mu.Unlock()
+	u.telling.Unlock()
 	for _, f := range told {
 		f(server, method, params)
 	}
@@ -143,8 +147,8 @@ func (u *upstreams) noticed(server, method string, params json.RawMessage) {
 // OnNotice has f told of notifications of servers that belong to no call. It may not
 // block.
 func (e *Engine) OnNotice(f func(server, method string, params json.RawMessage)) {
-	e.upstreams.mu.Lock()
-	defer e.upstreams.mu.Unlock()
+	e.upstreams.telling.Lock()
+	defer e.upstreams.telling.Unlock()
 	e.upstreams.told = append(e.upstreams.told, f)
 }
 
@@ -155,22 +159,32 @@ func (u *upstreams) connect(ctx context.Context, s *server, o upstream.Options) 
 	if s.cfg.URL != "" {
 		conn, err = upstream.HTTP(ctx, s.cfg.URL, upstream.Client(s.cfg.Headers), o)
 	} else {
-		start := func(ctx context.Context) (io.ReadCloser, io.WriteCloser, error) { return u.spawn(ctx, s) }
-		for _, own := range u.own {
-			if own.Name == s.name {
-				start = own.Connect
-			}
-		}
-		from, to, err := start(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if conn, err = upstream.Stdio(ctx, from, to, o); err != nil {
-			return nil, err
-		}
+		conn, err = u.stdio(ctx, s, o)
 	}
 	if err == nil && conn.Version() < modern { // what each client wants to hear of it is the front door's to know
 		_, _ = conn.Call(ctx, "logging/setLevel", json.RawMessage(`{"level":"debug"}`), nil)
+	}
+	return conn, err
+}
+
+// stdio reaches a program. One that does not answer in time has often said why.
+func (u *upstreams) stdio(ctx context.Context, s *server, o upstream.Options) (*upstream.Conn, error) {
+	for _, own := range u.own {
+		if own.Name == s.name {
+			from, to, err := own.Connect(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return upstream.Stdio(ctx, from, to, o)
+		}
+	}
+	p, err := u.spawn(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := upstream.Stdio(ctx, p.from, p.to, o)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("it did not answer within %s%s", s.cfg.InForce().ConnectTimeout, p.said.after(", and said meanwhile:"))
 	}
 	return conn, err
 }
@@ -187,13 +201,26 @@ func (u *upstreams) Close() error {
 	return errors.Join(errs...)
 }
 
-// at pins which program, or which address, a server is.
-func (s *server) at() string {
-	text, err := wire.Marshal(map[string]any{"command": s.cfg.Command, "dir": s.cfg.Dir, "url": s.cfg.URL})
-	if err != nil {
-		return "?"
+// at pins which program, or which address, a server is, and all that its operator gives
+// it: another environment or directory is another program under the same name.
+func (s *server) at() upstream.Place {
+	c, shown := s.cfg, s.cfg.Shown()
+	p := upstream.Place{
+		Command: shown.Command, Dir: c.Dir, Read: c.Read, Write: c.Write, Env: slices.Sorted(maps.Keys(c.Env)), URL: shown.URL, Headers: slices.Sorted(maps.Keys(c.Headers)), Digest: "?",
 	}
-	return wire.Digest(text).String()
+	text, err := wire.Marshal(map[string]any{"command": c.Command, "dir": c.Dir, "url": c.URL, "env": c.Env, "headers": c.Headers, "read": c.Read, "write": c.Write})
+	if err == nil {
+		p.Digest = wire.Digest(text).String()
+	}
+	return p
+}
+
+// reach is what a server reaches, as whoever decides about its calls is shown it.
+func (s *server) reach() *writ.Server {
+	if s.own {
+		return &writ.Server{Name: s.name}
+	}
+	return &writ.Server{Name: s.name, Box: s.cfg.URL == "", Read: s.cfg.Read, Write: s.cfg.Write, URL: config.ShownURL(s.cfg.URL)}
 }
 
 func (s *server) end() error {
@@ -237,109 +264,6 @@ func (u *upstreams) settle(ctx context.Context) {
 	for _, s := range u.all() {
 		_ = s.Ready(ctx)
 	}
-}
-
-// addUpstreams adds the tools of the servers, as they are offered now. Like those in
-// files they are suspended until a person has accepted them.
-func (e *Engine) addUpstreams(r *rules, tools []*tool.Tool) ([]*tool.Tool, error) {
-	var origins []upstream.Origin
-	var reserved []string
-	for _, t := range tools {
-		reserved = append(reserved, t.Name)
-	}
-	offers := map[string]upstream.Offer{}
-	servers := e.upstreams.all()
-	for _, s := range servers {
-		offer, ok := s.Offer()
-		if !ok {
-			continue
-		}
-		offers[s.name] = offer
-		for _, t := range offer.Tools {
-			origins = append(origins, upstream.Origin{Server: s.name, Tool: t.Name, Bare: s.cfg.Prefix == "none"})
-		}
-	}
-	for _, s := range servers {
-		for _, m := range methods {
-			reserved = append(reserved, m.Of(s.name))
-		}
-	}
-	names, refused := upstream.NewNames(origins, reserved...)
-	r.refused, r.offers = refused, offers
-	take := func(s *server, t *tool.Tool) {
-		tools = append(tools, t)
-		r.defined[t.Name], r.files[t.Name] = t, fromServer+s.name
-		if why := held(t, r.accepted); why != "" {
-			r.held[t.Name] = why
-		}
-	}
-	for _, s := range servers {
-		offer := offers[s.name]
-		for _, m := range methods {
-			if !m.has(offer) {
-				continue
-			}
-			made, err := e.upstreams.methodTool(s, m)
-			if err != nil {
-				return nil, err
-			}
-			take(s, made)
-			r.methods[made.Name] = true
-		}
-		r.refused = append(r.refused, offer.Refused...)
-		for _, t := range offer.Tools {
-			name, ok := names.Of(upstream.Origin{Server: s.name, Tool: t.Name, Bare: s.cfg.Prefix == "none"})
-			if !ok {
-				continue
-			}
-			if strings.HasPrefix(strings.ToLower(name), "writ") { // a model would take it for ours
-				r.refused = append(r.refused, upstream.Refusal{Name: s.name + ": " + t.Name, Why: "names that begin with writ are writ's own"})
-				continue
-			}
-			made, err := e.upstreams.tool(s, t, name)
-			if err != nil {
-				r.refused = append(r.refused, upstream.Refusal{Name: s.name + ": " + t.Name, Why: err.Error()})
-				continue
-			}
-			take(s, made)
-		}
-	}
-	return tools, nil
-}
-
-// fromServer begins the place of a definition that a server has, where others have a file.
-const fromServer = "upstream "
-
-func (u *upstreams) tool(s *server, t upstream.Tool, name string) (*tool.Tool, error) {
-	d, err := upstream.Definition(s.name, t, upstream.DefinitionOptions{Name: name, At: s.at()})
-	if err != nil {
-		return nil, err
-	}
-	cacheable := upstream.Cacheable(t, s.cfg.Cacheable)
-	return tool.New(d, func(ctx context.Context, w writ.Writ) (writ.Result, error) {
-		c := w.Call()
-		key := upstream.CacheKey{Agent: c.Agent, Server: s.name, Definition: c.Definition, Args: c.Args}
-		if cacheable {
-			if raw, ok := u.cache.Get(key); ok {
-				return t.Result(raw, 0)
-			}
-		}
-		name, err := plain(t.Name)
-		if err != nil {
-			return writ.Result{}, err
-		}
-		raw, err := u.asks(ctx, s, "tools/call", map[string]json.RawMessage{"name": name, "arguments": json.RawMessage(c.Args)})
-		if err != nil {
-			return serverSaid(err)
-		}
-		if upstream.ResultType(raw) == "input_required" {
-			return wantsInput(raw), nil
-		}
-		if cacheable {
-			u.cache.Put(key, raw)
-		}
-		return t.Result(raw, 0)
-	})
 }
 
 // wantsInput is a call that its client has to make again, with answers to what the

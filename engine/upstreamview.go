@@ -10,14 +10,14 @@ import (
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/config"
-	"github.com/writ-run/writ/display"
 	"github.com/writ-run/writ/ledger"
 	"github.com/writ-run/writ/spell"
 	"github.com/writ-run/writ/upstream"
 )
 
 // Upstream is a server behind the gateway as an operator sees it. Values that look like
-// secrets are hidden.
+// secrets are hidden. What a server says of its tools is safe to show; Failed is as it was
+// said, on several lines, and is to be made safe where it is shown.
 type Upstream struct {
 	Name   string
 	Where  string          // where it is written: file and line
@@ -26,15 +26,18 @@ type Upstream struct {
 
 	State    string // idle, starting, reading, ready, failed, closed
 	Since    string
-	Failed   string // why it is not connected
-	Next     string // when it is tried again
-	Failures int    // in a row
-	Version  string // of the protocol
+	Failed   string   // why it is not connected
+	Outside  []string // where it failed: paths that its command names and its box does not reach
+	Next     string   // when it is tried again
+	Failures int      // in a row
+	Version  string   // of the protocol
 
 	Tools     []UpstreamTool
-	Refused   []upstream.Refusal // what it offers and is not taken
-	Resources int                // with patterns of them
+	Changes   []Change // of what the server is, since a person accepted tools of it
+	Refused   []upstream.Refusal
+	Resources int // with patterns of them
 	Prompts   int
+	Remedy    string // what lets an agent use its tools, where none may
 }
 
 // UpstreamTool is one of its tools, or a method of it that counts as one.
@@ -45,7 +48,9 @@ type UpstreamTool struct {
 	Dangerous bool
 	State     string // accepted, new, changed, disabled
 	Digest    string
-	Method    bool // it is a method of the server's, such as reading a resource
+	Method    bool     // it is a method of the server's, such as reading a resource
+	Action    string   // type of its calls
+	Asks      []string // why calls of it ask a person, by agents
 }
 
 // reading is the state of a server that is ready, and has something to offer that the
@@ -94,13 +99,17 @@ func (e *Engine) showUpstream(s *server) Upstream {
 		v.State = reading
 	}
 	if state.Err != nil {
-		v.Failed = s.why(state.Err)
+		v.Failed, v.Outside = s.why(state.Err), s.outside()
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.defined)) {
 		if r.files[name] == fromServer+s.name {
 			v.Tools = append(v.Tools, r.upstreamTool(name))
+			if v.Changes == nil {
+				v.Changes = r.moved(s, name)
+			}
 		}
 	}
+	v.Remedy = r.unused(s, v.Tools)
 	v.Refused = slices.Clone(offer.Refused)
 	for _, x := range r.refused {
 		if own, ours := strings.CutPrefix(x.Name, s.name+": "); ours {
@@ -112,7 +121,10 @@ func (e *Engine) showUpstream(s *server) Upstream {
 
 func (r *rules) upstreamTool(name string) UpstreamTool {
 	t, was := r.defined[name], r.accepted[name]
-	v := UpstreamTool{Name: name, Title: cmp.Or(t.Title, display.Preview(t.Description, 80)), Class: t.Class.String(), Dangerous: t.Dangerous, State: "accepted", Digest: t.Digest.String(), Method: r.methods[name]}
+	v := UpstreamTool{
+		Name: name, Title: cmp.Or(t.Title, headline(t.Description)), Class: t.Class.String(), Dangerous: t.Dangerous, State: "accepted", Digest: t.Digest.String(),
+		Method: r.methods[name], Action: string(t.Action), Asks: r.asks(t),
+	}
 	switch {
 	case was.Digest == "":
 		v.State = "new"
@@ -124,13 +136,30 @@ func (r *rules) upstreamTool(name string) UpstreamTool {
 	return v
 }
 
+// headline is the beginning of a text that is safe to show already: spelling it out once
+// more would make it unreadable.
+func headline(text string) string {
+	line, _, more := strings.Cut(strings.TrimSpace(text), "\n")
+	if short := []rune(line); len(short) > 80 {
+		line, more = string(short[:79]), true
+	}
+	if line = strings.ReplaceAll(line, "\t", " "); more {
+		line += "…"
+	}
+	return line
+}
+
 // why is an error of a server's for the operator, without what its address holds.
 func (s *server) why(err error) string {
 	text := err.Error()
 	if s.cfg.URL != "" {
 		text = strings.ReplaceAll(text, s.cfg.URL, config.ShownURL(s.cfg.URL))
 	}
-	return display.Preview(text, 1000)
+	const most = 4 << 10
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
 }
 
 func stamp(t time.Time) string {

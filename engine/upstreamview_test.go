@@ -77,7 +77,7 @@ func TestUpstreamThatComesUp(t *testing.T) {
 	answering(t, l, "look")
 	got, err = f.TestUpstream(t.Context(), "web")
 	f.must(err)
-	if got.Failed != "" || got.Tools != 1 || len(got.Steps) != 2 {
+	if got.Failed != "" || got.Tools != 1 || len(got.Steps) != 3 || got.Steps[2] != "0 tools are as people accepted them; new: web__look" {
 		t.Errorf("it answers: %+v", got)
 	}
 	u = f.shown("web", "ready")

@@ -80,6 +80,9 @@ func reach(c *writ.Confinement) []byte {
 	b = appendStrings(b, c.Network.Hosts)
 	b = append(b, `,"read":`...)
 	b = appendStrings(b, c.Read)
+	if c.Server != nil { // which reaches what the configuration gives it
+		b = wire.AppendString(append(b, `,"server":`...), c.Server.Name)
+	}
 	b = append(b, `,"write":`...)
 	b = appendStrings(b, c.Write)
 	return append(b, '}')

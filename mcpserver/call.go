@@ -23,7 +23,7 @@ const (
 func (x *exchange) callTool() {
 	x.run(func(ctx context.Context) (json.RawMessage, *rpcError) {
 		if x.knowsTasks() {
-			return x.asTask(ctx, x.outcome)
+			return x.asTask(ctx, x.newTask(), x.outcome)
 		}
 		return x.outcome(ctx)
 	})
@@ -31,8 +31,8 @@ func (x *exchange) callTool() {
 
 // run makes a call, which its client may cancel, and answers with what came of it.
 func (x *exchange) run(call func(context.Context) (json.RawMessage, *rpcError)) {
-	ctx, cancel := context.WithCancel(x.lifetime())
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(x.lifetime())
+	defer cancel(nil)
 	under, done := x.calls.begin(x.callKey(x.msg.id), cancel)
 	defer done()
 	if under == nil {
@@ -102,16 +102,21 @@ func (x *exchange) outcome(ctx context.Context) (json.RawMessage, *rpcError) {
 	if err := x.disclosed(session, name); err != nil {
 		return x.failed(engine.Outcome{}, err)
 	}
+	if err := x.engine.Absent(ctx, x.who.Agent, name); err != nil {
+		return x.failed(engine.Outcome{}, err)
+	}
 	c := engine.Call{
-		Agent: x.who.Agent, Token: x.who.Token, Session: session, Task: text(x.msg.meta[metaTask]), Key: text(x.msg.meta[metaKey]),
+		Agent: x.who.Agent, Token: x.who.Token, Session: session, Task: text(x.msg.meta[metaTask]),
 		Tool: name, Args: args, Door: "mcp",
 	}
-	for range mostRounds {
+	for n := range mostRounds {
+		c.Key = roundKey(x.onceKey(), n)
+		began := x.engine.Ledger().Time()
 		out, err := x.engine.Do(tool.WithPeer(ctx, x), c)
 		asked, asks := out.Metadata["input_required"]
 		switch {
 		case writ.KindOf(err) == writ.Pending:
-			return x.pending(ctx, name, args, out, err)
+			return x.pending(ctx, name, args, began, out, err)
 		case err != nil || !asks || !x.modern:
 			return x.finished(out, err)
 		case x.task == nil || !x.task.isHanded():

@@ -37,6 +37,7 @@ type Door struct {
 	calls    calls
 	hub      hub
 	tasks    tasks
+	states   states
 	closing  <-chan struct{} // ends streams
 }
 
@@ -51,7 +52,9 @@ func New(e *engine.Engine, log *slog.Logger, closing <-chan struct{}) *Door {
 	d.modern = known(mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{
 		DisableLocalhostProtection: true, MaxRequestBodyBytes: -1, Stateless: true, PropagateRequestCancellation: true,
 	}))
+	d.hear()
 	go d.watch()
+	go d.attend()
 	return d
 }
 
@@ -62,8 +65,8 @@ const modernFrom = "2026-07-28"
 var versions = []string{modernFrom, "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
 
 // Serve answers one request of an authenticated caller.
-func (d *Door) Serve(w http.ResponseWriter, r *http.Request, who engine.Caller) {
-	x := &exchange{Door: d, w: w, r: r, who: who}
+func (d *Door) Serve(w http.ResponseWriter, r *http.Request, who engine.Caller, g Guard) {
+	x := &exchange{Door: d, w: w, r: r, who: who, guard: g}
 	defer x.survive()
 	switch r.Method {
 	case http.MethodPost:
@@ -82,6 +85,7 @@ type exchange struct {
 	w       http.ResponseWriter
 	r       *http.Request
 	who     engine.Caller
+	guard   Guard
 	msg     message
 	modern  bool
 	session *session // of an older version
@@ -130,6 +134,9 @@ func (x *exchange) post() {
 	}
 	if fail == nil && !x.modern {
 		fail = x.inSession()
+	}
+	if fail == nil && x.msg.method == "initialize" {
+		fail = x.mayBegin()
 	}
 	if fail != nil {
 		x.refuse(fail)
@@ -218,7 +225,7 @@ func (x *exchange) sdk(body []byte) {
 	if x.modern {
 		to = x.Door.modern
 	}
-	to.ServeHTTP(deadlines{x.w}, r)
+	to.ServeHTTP(&answering{ResponseWriter: x.w, x: x}, r)
 }
 
 // callerKey finds the exchange of a request that the SDK has: it is how the SDK learns

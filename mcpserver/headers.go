@@ -2,9 +2,10 @@ package mcpserver
 
 import (
 	"encoding/json"
-	"net/http"
+	"fmt"
+	"maps"
 	"slices"
-	"time"
+	"strings"
 )
 
 // Members of _meta that a request which stands alone carries.
@@ -25,10 +26,10 @@ func (x *exchange) negotiated() *rpcError {
 	if len(head) == 1 {
 		said = head[0]
 	}
+	if said != "" && !slices.Contains(versions, said) && x.msg.method != "initialize" {
+		return unsupported(said)
+	}
 	if x.modern = said >= modernFrom || body >= modernFrom; !x.modern {
-		if said != "" && !slices.Contains(versions, said) && x.msg.method != "initialize" {
-			return unsupported(said)
-		}
 		return nil
 	}
 	if x.msg.method == "" {
@@ -39,11 +40,13 @@ func (x *exchange) negotiated() *rpcError {
 	}
 	switch {
 	case x.msg.meta[metaVersion] == nil:
-		return fault(codeParams, "params._meta has no %s", metaVersion)
-	case said != body:
-		return fault(codeHeaderMismatch, "the header Mcp-Protocol-Version and params._meta do not agree")
+		return fault(codeParams, "params._meta has no %s; with the header MCP-Protocol-Version: %s a request has it", metaVersion, said)
 	case !slices.Contains(versions, body):
 		return unsupported(body)
+	case said == "":
+		return missing("MCP-Protocol-Version", body)
+	case said != body:
+		return fault(codeHeaderMismatch, "the header MCP-Protocol-Version is %s and params._meta says %s; send the same", said, body)
 	}
 	if fail := x.sameHeaders(); fail != nil {
 		return fail
@@ -65,18 +68,28 @@ func (x *exchange) sameHeaders() *rpcError {
 	case "resources/read":
 		want["Mcp-Name"] = text(x.msg.params["uri"])
 	}
-	for name, value := range want {
+	for _, name := range slices.Sorted(maps.Keys(want)) {
 		got := x.r.Header.Values(name)
-		if len(got) != 1 || got[0] != value {
-			return fault(codeHeaderMismatch, "the header %s and the message do not agree", name)
+		switch {
+		case len(got) == 0:
+			return missing(name, want[name])
+		case len(got) > 1:
+			return fault(codeHeaderMismatch, "there are %d headers %s; send one", len(got), name)
+		case got[0] != want[name]:
+			return fault(codeHeaderMismatch, "the header %s is %q and the message says %q; send the same", name, clip(got[0]), clip(want[name]))
 		}
 	}
 	return nil
 }
 
+// missing is the error of a header that a message has to come with.
+func missing(name, value string) *rpcError {
+	return fault(codeHeaderMismatch, "the header %s is missing; send %s: %s", name, name, clip(value))
+}
+
 func unsupported(asked string) *rpcError {
 	data, _ := json.Marshal(map[string]any{"supported": versions, "requested": clip(asked)})
-	return &rpcError{Code: codeVersion, Message: "this version of the protocol is not spoken here", Data: data}
+	return &rpcError{Code: codeVersion, Message: fmt.Sprintf("protocol version %q is not spoken here; use one of %s", clip(asked), strings.Join(versions, ", ")), Data: data}
 }
 
 func clip(s string) string {
@@ -84,16 +97,4 @@ func clip(s string) string {
 		return s[:64] + "…"
 	}
 	return s
-}
-
-// deadlines lets no client hold a write of the SDK's for ever.
-type deadlines struct{ http.ResponseWriter }
-
-func (d deadlines) Unwrap() http.ResponseWriter { return d.ResponseWriter }
-
-func (d deadlines) Write(b []byte) (int, error) {
-	c := http.NewResponseController(d.ResponseWriter)
-	c.SetWriteDeadline(time.Now().Add(unread))
-	defer c.SetWriteDeadline(time.Time{})
-	return d.ResponseWriter.Write(b)
 }

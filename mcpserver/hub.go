@@ -30,6 +30,7 @@ type subscriber struct {
 	waiting [][]byte
 	has     map[string]bool // what waits, so that nothing waits twice
 	wake    chan struct{}
+	over    chan struct{} // closed when its caller may be told nothing more
 }
 
 // news is what one can be told of.
@@ -47,7 +48,7 @@ const (
 const mostWaiting = 256
 
 func (h *hub) add(s *subscriber) (leave func()) {
-	s.has, s.wake = map[string]bool{}, make(chan struct{}, 1)
+	s.has, s.wake, s.over = map[string]bool{}, make(chan struct{}, 1), make(chan struct{})
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.subs == nil {
@@ -106,29 +107,51 @@ func (s *subscriber) take() [][]byte {
 	return out
 }
 
-// follow sends a listener its news until it goes away or the door closes.
-func (x *exchange) follow(ctx context.Context, s *subscriber) {
+// follow sends a listener its news until it goes away, may be told nothing more, or the
+// door closes; only then, the stream is to be ended in order.
+func (x *exchange) follow(ctx context.Context, s *subscriber) (ended bool) {
 	beat := time.NewTicker(15 * time.Second)
 	defer beat.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return
+			return false
+		case <-s.over:
+			return false
 		case <-x.closing:
-			return
+			return true
 		case <-beat.C:
+			if x.unwelcome() != nil {
+				return false
+			}
 			x.reply.beat()
 		case <-s.wake:
 			for _, msg := range s.take() {
-				if x.reply.say(msg) != nil {
-					return
+				if x.unwelcome() != nil || x.reply.say(msg) != nil {
+					return false
 				}
 			}
 		}
 		if x.reply.gone() {
-			return
+			return false
 		}
 	}
+}
+
+// counted takes a place among the streams of the caller, or refuses the request.
+func (x *exchange) counted() (left func(), ok bool) {
+	if x.guard.Stream == nil {
+		x.refuse(fault(codeRequest, "streams are not served here"))
+		return nil, false
+	}
+	left, err := x.guard.Stream()
+	if err != nil {
+		e := protocolFault(err)
+		e.status = http.StatusConflict
+		x.refuse(e)
+		return nil, false
+	}
+	return left, true
 }
 
 // news is the GET of a session: what the server says by itself.
@@ -137,6 +160,11 @@ func (x *exchange) news() {
 		x.refuse(&rpcError{Code: codeRequest, Message: "send Accept: text/event-stream", status: http.StatusNotAcceptable})
 		return
 	}
+	left, ok := x.counted()
+	if !ok {
+		return
+	}
+	defer left()
 	s := &subscriber{who: x.who, in: x.session.scope, told: x.session.watches,
 		wants: map[news]bool{toolsChanged: true, promptsChanged: true, resourcesChanged: true, resourceUpdated: true}}
 	defer x.hub.add(s)()
@@ -161,6 +189,11 @@ func (x *exchange) listen() {
 		x.refuse(fault(codeRequest, "%s", publicly(err)))
 		return
 	}
+	left, ok := x.counted()
+	if !ok {
+		return
+	}
+	defer left()
 	agreed := map[string]any{}
 	s := &subscriber{who: x.who, in: func() string { return x.engine.SessionOf(x.who, scope) }, id: x.msg.id, wants: map[news]bool{}}
 	for key, what := range map[string]news{"toolsListChanged": toolsChanged, "promptsListChanged": promptsChanged, "resourcesListChanged": resourcesChanged} {
@@ -178,8 +211,9 @@ func (x *exchange) listen() {
 	if err != nil || x.reply.say(ack) != nil {
 		return
 	}
-	if len(s.wants) > 0 {
-		x.follow(x.r.Context(), s)
+	if len(s.wants) > 0 && !x.follow(x.r.Context(), s) {
+		x.reply.drop()
+		return
 	}
 	end, err := encode(map[string]any{"resultType": "complete", "_meta": map[string]any{"io.modelcontextprotocol/subscriptionId": x.msg.id}})
 	if err == nil {
@@ -214,17 +248,31 @@ func publicly(err error) string {
 	return msg
 }
 
-// watch tells listeners when the rules changed: what they may use may be another list.
-func (d *Door) watch() {
+// owns reports whether a resource is a server's, for a caller: no server speaks for
+// another's.
+func (d *Door) owns(server, uri string, who engine.Caller) bool {
+	whose, err := d.engine.WhoseResource(who.Agent, uri)
+	return err == nil && whose == server
+}
+
+// hear has listeners told what is loaded in their sessions, and what servers say of
+// their resources.
+func (d *Door) hear() {
 	d.engine.OnLoaded(func(session string) {
 		d.hub.tell(toolsChanged, nil, func(s *subscriber) bool { return s.in() == session })
 	})
-	d.engine.OnNotice(func(_, method string, params json.RawMessage) {
+	d.engine.OnNotice(func(server, method string, params json.RawMessage) {
 		m, _ := object(params)
 		if uri := text(m["uri"]); method == string(resourceUpdated) && uri != "" {
-			d.hub.tell(resourceUpdated, map[string]any{"uri": uri}, func(s *subscriber) bool { return s.told != nil && s.told(uri) })
+			d.hub.tell(resourceUpdated, map[string]any{"uri": uri}, func(s *subscriber) bool {
+				return s.told != nil && s.told(uri) && d.owns(server, uri, s.who)
+			})
 		}
 	})
+}
+
+// watch tells listeners when the rules changed: what they may use may be another list.
+func (d *Door) watch() {
 	for {
 		changed := d.engine.RulesChanged()
 		select {

@@ -73,11 +73,24 @@ type hints struct {
 	OpenWorld   *bool `json:"openWorldHint,omitempty"`
 }
 
+// mayList refuses a list to a stopped agent, as its calls are refused, and gives servers
+// that were just started a moment.
+func (x *exchange) mayList(ctx context.Context) error {
+	if err := x.engine.Welcome(x.who); err != nil {
+		return err
+	}
+	x.engine.Settled(ctx)
+	return nil
+}
+
 // listTools lists what the caller may use, and nothing else.
 func listTools(x *exchange, ctx context.Context, req mcp.Request, _ mcp.MethodHandler, _ string) (mcp.Result, error) {
 	cursor := ""
 	if p, ok := req.GetParams().(*mcp.ListToolsParams); ok && p != nil {
 		cursor = p.Cursor
+	}
+	if err := x.mayList(ctx); err != nil {
+		return nil, err
 	}
 	session := ""
 	if x.engine.Progressive(x.who.Agent) { // otherwise a list is no reason to open one

@@ -11,32 +11,35 @@ import (
 	"github.com/writ-run/writ/tool"
 )
 
-func listResources(x *exchange, _ context.Context, req mcp.Request, _ mcp.MethodHandler, _ string) (mcp.Result, error) {
+func listResources(x *exchange, ctx context.Context, req mcp.Request, _ mcp.MethodHandler, _ string) (mcp.Result, error) {
 	cursor := ""
 	if p, ok := req.GetParams().(*mcp.ListResourcesParams); ok && p != nil {
 		cursor = p.Cursor
 	}
-	return x.listEntries("resources", x.engine.Offered(x.who.Agent).Resources, cursor)
+	return x.listEntries(ctx, "resources", cursor, func(o engine.Offered) []engine.Entry { return o.Resources })
 }
 
-func listTemplates(x *exchange, _ context.Context, req mcp.Request, _ mcp.MethodHandler, _ string) (mcp.Result, error) {
+func listTemplates(x *exchange, ctx context.Context, req mcp.Request, _ mcp.MethodHandler, _ string) (mcp.Result, error) {
 	cursor := ""
 	if p, ok := req.GetParams().(*mcp.ListResourceTemplatesParams); ok && p != nil {
 		cursor = p.Cursor
 	}
-	return x.listEntries("resourceTemplates", x.engine.Offered(x.who.Agent).Templates, cursor)
+	return x.listEntries(ctx, "resourceTemplates", cursor, func(o engine.Offered) []engine.Entry { return o.Templates })
 }
 
-func listPrompts(x *exchange, _ context.Context, req mcp.Request, _ mcp.MethodHandler, _ string) (mcp.Result, error) {
+func listPrompts(x *exchange, ctx context.Context, req mcp.Request, _ mcp.MethodHandler, _ string) (mcp.Result, error) {
 	cursor := ""
 	if p, ok := req.GetParams().(*mcp.ListPromptsParams); ok && p != nil {
 		cursor = p.Cursor
 	}
-	return x.listEntries("prompts", x.engine.Offered(x.who.Agent).Prompts, cursor)
+	return x.listEntries(ctx, "prompts", cursor, func(o engine.Offered) []engine.Entry { return o.Prompts })
 }
 
-func (x *exchange) listEntries(key string, all []engine.Entry, cursor string) (mcp.Result, error) {
-	part, next, err := page(all, func(e engine.Entry) string { return e.Key }, cursor)
+func (x *exchange) listEntries(ctx context.Context, key, cursor string, of func(engine.Offered) []engine.Entry) (mcp.Result, error) {
+	if err := x.mayList(ctx); err != nil {
+		return nil, err
+	}
+	part, next, err := page(of(x.engine.Offered(x.who.Agent)), func(e engine.Entry) string { return e.Key }, cursor)
 	if err != nil {
 		return nil, err
 	}
@@ -155,10 +158,11 @@ func (x *exchange) governed(name string, args map[string]any, then func()) {
 		if before != nil && before.Request != "" {
 			return x.resumeState(ctx, name, raw, before)
 		}
+		began := x.engine.Ledger().Time()
 		out, err := x.engine.Do(tool.WithPeer(ctx, x), engine.Call{
 			Agent: x.who.Agent, Token: x.who.Token, Session: session, Task: text(x.msg.meta[metaTask]), Tool: name, Args: raw, Door: "mcp"})
 		if writ.KindOf(err) == writ.Pending {
-			return x.pending(ctx, name, raw, out, err)
+			return x.pending(ctx, name, raw, began, out, err)
 		}
 		if asked, ok := out.Metadata["input_required"]; ok && err == nil && x.modern {
 			return x.relayInput(name, raw, asked)

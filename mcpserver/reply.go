@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/writ-run/writ/wire"
 )
 
 // unread is how long a client may leave a write waiting. Longer, and it would hold a
@@ -191,11 +193,5 @@ func notification(method string, params any) ([]byte, error) {
 
 // encode writes JSON as it is, with nothing escaped for HTML.
 func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	return wire.Plain(v)
 }

@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -111,6 +112,11 @@ func (x *exchange) inSession() *rpcError {
 		return fault(codeRequest, "there is no session: send initialize first and then its Mcp-Session-Id; or use protocol %s, which has none", modernFrom)
 	}
 	if x.session = x.sessions.find(id, x.who); x.session == nil {
+		if err := x.engine.Welcome(x.who); err != nil && x.msg.method == "tools/call" {
+			return nil // the gate refuses it, and writes that down
+		} else if err != nil && x.r.Method == http.MethodPost {
+			return x.asAnswer(protocolFault(err))
+		}
 		return &rpcError{Code: codeRequest, Message: "there is no such session; send initialize again", status: http.StatusNotFound}
 	}
 	return nil
@@ -229,12 +235,16 @@ type calls struct {
 }
 
 type under struct {
-	cancel    context.CancelFunc
+	cancel    context.CancelCauseFunc
 	cancelled bool
 }
 
+// errTakenBack is why a call ends that its client cancelled. What one waits for that only
+// went away goes on waiting.
+var errTakenBack = errors.New("cancelled by its client")
+
 // begin takes a call up under its client's id for it. done is never nil.
-func (c *calls) begin(key string, cancel context.CancelFunc) (u *under, done func()) {
+func (c *calls) begin(key string, cancel context.CancelCauseFunc) (u *under, done func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.by == nil {
@@ -257,18 +267,18 @@ func (c *calls) cancel(key string) {
 	defer c.mu.Unlock()
 	if u := c.by[key]; u != nil {
 		u.cancelled = true
-		u.cancel()
+		u.cancel(errTakenBack)
 	}
 }
 
-// cancelAll cancels everything of a session.
+// cancelAll ends everything of a session that its client ended.
 func (c *calls) cancelAll(session string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for key, u := range c.by {
 		if strings.HasPrefix(key, session+"\x00") {
 			u.cancelled = true
-			u.cancel()
+			u.cancel(nil)
 		}
 	}
 }

@@ -2,12 +2,15 @@ package mcpserver
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/engine"
 	"github.com/writ-run/writ/wire"
 )
 
@@ -21,6 +24,7 @@ type state struct {
 	Request string   `json:"request,omitempty"`
 	Server  string   `json:"server,omitempty"` // what a server behind us gave the client to keep
 	Asked   []string `json:"asked,omitempty"`  // the questions that it put, by their keys
+	Once    string   `json:"once,omitempty"`   // of a server's round: good for one use, by this daemon
 	Until   int64    `json:"until"`
 }
 
@@ -29,6 +33,69 @@ const statePurpose = "mcp request state"
 // stateFor is how long a state is good: as long as any request can wait.
 const stateFor = 7 * 24 * time.Hour
 
+// states are the rounds of servers that clients may still answer, each once: a server
+// that gets one question answered twice would act twice on one call. They are in memory
+// alone, so that after a restart none is good. Safe for concurrent use.
+type states struct {
+	mu   sync.Mutex
+	open map[string]openState
+}
+
+type openState struct {
+	owner string
+	until time.Time
+}
+
+// How long a server's question may lie unanswered, and how many of a caller may.
+const (
+	answerFor    = time.Hour
+	statesOfUser = 256
+)
+
+// add opens a round, and forgets those that nobody answered, and a caller's oldest where
+// it has too many.
+func (s *states) add(who engine.Caller) (once string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open == nil {
+		s.open = map[string]openState{}
+	}
+	mine, oldest := 0, ""
+	for id, o := range s.open {
+		switch {
+		case time.Now().After(o.until):
+			delete(s.open, id)
+		case o.owner == owner(who):
+			if mine++; oldest == "" || o.until.Before(s.open[oldest].until) {
+				oldest = id
+			}
+		}
+	}
+	if mine >= statesOfUser {
+		delete(s.open, oldest)
+	}
+	once = rand.Text()
+	s.open[once] = openState{owner(who), time.Now().Add(answerFor)}
+	return once
+}
+
+// use takes a round, once.
+func (s *states) use(once string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o, ok := s.open[once]
+	delete(s.open, once)
+	return ok && time.Now().Before(o.until)
+}
+
+// howTo is what a person does about a request.
+func howTo(id string) string { return "a person runs: writ approval approve " + id }
+
+// waiting is what is said while a person is asked.
+func waiting(id string) string {
+	return "waiting for a person to approve the call (request " + id + "); " + howTo(id)
+}
+
 // round holds the request for a while, and then has the client ask again.
 func (x *exchange) round(ctx context.Context, name string, args json.RawMessage, id string, ask bool) (json.RawMessage, *rpcError) {
 	until := time.Now().Add(min(round, x.patience()))
@@ -36,7 +103,7 @@ func (x *exchange) round(ctx context.Context, name string, args json.RawMessage,
 		return x.waitInTask(ctx, id)
 	}
 	for n := 1; ; n++ {
-		x.progress(n, "waiting for a person to approve the call (request "+id+")")
+		x.progress(n, waiting(id))
 		wait := min(tell, time.Until(until))
 		if ask && x.takesQuestions() {
 			wait = 0 // its user is told at once, and says when to go on
@@ -54,7 +121,7 @@ func (x *exchange) round(ctx context.Context, name string, args json.RawMessage,
 // waitInTask waits for a person as long as it takes.
 func (x *exchange) waitInTask(ctx context.Context, id string) (json.RawMessage, *rpcError) {
 	x.task.handOut()
-	x.task.say("waiting for a person to approve the call (request " + id + ")")
+	x.task.say(waiting(id))
 	for {
 		out, err := x.engine.Resume(ctx, x.who, id, time.Minute)
 		if writ.KindOf(err) != writ.Pending {
@@ -131,6 +198,9 @@ func (x *exchange) resumed(name string, args json.RawMessage) (*state, *rpcError
 	if !ok || json.Unmarshal(plain, &s) != nil || s.Agent != x.who.Agent || s.Token != x.who.Token || s.Call != call || time.Now().Unix() > s.Until {
 		return nil, fault(codeParams, "requestState is not one of this caller and this call, or its time is over; make the call again without it")
 	}
+	if s.Request == "" && !x.states.use(s.Once) {
+		return nil, fault(codeParams, "requestState was used already, is older than %s, or is from before the daemon was restarted; make the call again without it", answerFor)
+	}
 	if s.Server != "" {
 		x.inner = json.RawMessage(s.Server)
 	}
@@ -167,7 +237,7 @@ func (x *exchange) relayInput(name string, args json.RawMessage, asked any) (jso
 		return nil, fault(codeInternal, "the server asked for input that cannot be given here")
 	}
 	questions, _ := object(m["inputRequests"])
-	sealed, fail := x.seal(name, args, state{Server: string(m["requestState"]), Asked: slices.Sorted(maps.Keys(questions))})
+	sealed, fail := x.seal(name, args, state{Server: string(m["requestState"]), Asked: slices.Sorted(maps.Keys(questions)), Once: x.states.add(x.who)})
 	if fail != nil {
 		return nil, fail
 	}
@@ -185,7 +255,7 @@ func (x *exchange) resumeState(ctx context.Context, name string, args json.RawMe
 	answers, _ := object(x.msg.params["inputResponses"])
 	said, _ := object(answers["approval"])
 	if action := text(said["action"]); action == "decline" || action == "cancel" {
-		return x.said(s.Request, writ.Pending, "approval_pending: a person has to approve this call (request "+s.Request+"). It stays pending; make the same call again to wait for the answer.")
+		return x.said(s.Request, writ.Pending, "approval_pending: a person has to approve this call (request "+s.Request+"); "+howTo(s.Request)+". It stays pending; make the same call again to wait for the answer.")
 	}
 	return x.round(ctx, name, args, s.Request, false)
 }

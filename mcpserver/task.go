@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -20,12 +21,17 @@ const (
 	taskFor      = time.Hour              // how long one is kept after it ended
 	pollEvery    = 500 * time.Millisecond
 	tasksOfAgent = 128
+	resultsOfOne = 64 << 20    // bytes of results in memory, of an agent with all below it
+	smallResult  = 4 << 10     // one that is kept as long as its task
+	gotFor       = time.Minute // how long a result that was got stays in memory
 )
 
 // task is a call that goes on after its request was answered.
 type task struct {
 	id      string
+	key     string // of its call: what came of it is in the store by that, also after a restart
 	who     engine.Caller
+	root    string // the agent at the top of its caller's chain
 	created time.Time
 	caps    members // what the client can be asked
 	cancel  context.CancelFunc
@@ -38,6 +44,7 @@ type task struct {
 	message string
 	over    string // completed, failed, cancelled; empty: it goes on
 	result  json.RawMessage
+	stored  bool // its result is in the store alone
 	fail    *rpcError
 	asks    map[string]json.RawMessage
 	answers map[string]chan json.RawMessage
@@ -83,6 +90,62 @@ func (t *tasks) add(one *task) error {
 	}
 	t.by[one.id] = one
 	return nil
+}
+
+// trim leaves the oldest results of an agent to the store, where all of them are too many
+// for memory.
+func (t *tasks) trim(root string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var all []*task
+	total := 0
+	for _, o := range t.by {
+		if n := o.held(); o.root == root && n > 0 {
+			all, total = append(all, o), total+n
+		}
+	}
+	slices.SortFunc(all, func(a, b *task) int {
+		_, at := a.ended()
+		_, bt := b.ended()
+		return at.Compare(bt)
+	})
+	for _, o := range all {
+		if total <= resultsOfOne {
+			return
+		}
+		total -= o.held()
+		o.forget()
+	}
+}
+
+// held is how many bytes of its result are in memory.
+func (t *task) held() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.result)
+}
+
+// forget leaves the result to the store.
+func (t *task) forget() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.result) > smallResult {
+		t.result, t.stored = nil, true
+	}
+}
+
+// got notes that a client has the result, where there is one: soon nobody will ask again.
+func (t *task) got() {
+	if over, _ := t.ended(); over {
+		time.AfterFunc(gotFor, t.forget)
+	}
+}
+
+// inStore reports whether the result has to be read from the store.
+func (t *task) inStore() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.stored
 }
 
 func (t *tasks) find(id string, who engine.Caller) *task {

@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/writ-run/writ"
@@ -85,7 +88,7 @@ func TestTaskAsks(t *testing.T) {
 // A call that panics after its client was given a task ends the task.
 func TestTaskPanics(t *testing.T) {
 	x := &exchange{Door: &Door{log: slog.New(slog.DiscardHandler)}, who: engine.Caller{Agent: "a"}}
-	out, fail := x.asTask(t.Context(), func(context.Context) (json.RawMessage, *rpcError) {
+	out, fail := x.asTask(t.Context(), newTask("t", "a", nil), func(context.Context) (json.RawMessage, *rpcError) {
 		x.task.handOut()
 		panic("broken")
 	})
@@ -97,4 +100,85 @@ func TestTaskPanics(t *testing.T) {
 	if got := x.task.shown("complete"); got["status"] != "failed" || got["error"].(*rpcError).Code != codeInternal {
 		t.Errorf("it is %v", got)
 	}
+}
+
+// Results that are in memory are bounded by bytes for an agent with all below it; the
+// oldest are left to the store, and small ones stay.
+func TestResultsKept(t *testing.T) {
+	var all tasks
+	const each = 3 << 20
+	for i := range 30 {
+		one := newTask(fmt.Sprint("t", i), fmt.Sprint("a/", i), nil)
+		if one.root = "a"; i >= 28 {
+			one.root = "b"
+		}
+		if err := all.add(one); err != nil {
+			t.Fatal(err)
+		}
+		size := each
+		if i == 1 {
+			size = 10
+		}
+		one.end("completed", make(json.RawMessage, size), nil)
+		one.updated = one.created.Add(time.Duration(i))
+		all.trim(one.root)
+	}
+	total := map[string]int{}
+	var left []int
+	for i := range 30 {
+		one := all.by[fmt.Sprint("t", i)]
+		if total[one.root] += one.held(); one.inStore() {
+			left = append(left, i)
+		}
+	}
+	if want := []int{0, 2, 3, 4, 5, 6}; !slices.Equal(left, want) || total["a"] > resultsOfOne || total["b"] != 2*each {
+		t.Errorf("left to the store: %v, want %v; in memory: %v", left, want, total)
+	}
+}
+
+// A task's id leads to the key of its call, and so to what came of it.
+func TestTaskKeys(t *testing.T) {
+	x := &exchange{who: engine.Caller{Agent: "a", Token: "tok_a"}}
+	if got := x.onceKey(); got != "" {
+		t.Errorf("without a key: %q", got)
+	}
+	x.msg.meta = members{metaKey: json.RawMessage(`"k"`)}
+	key := x.onceKey()
+	y := &exchange{who: engine.Caller{Agent: "a", Token: "tok_b"}, msg: x.msg}
+	z := &exchange{who: x.who, msg: message{meta: x.msg.meta, params: members{"requestState": json.RawMessage(`"s"`)}}}
+	if key != x.onceKey() || key == y.onceKey() || key == z.onceKey() {
+		t.Errorf("%q; another token's %q, another round's %q", key, y.onceKey(), z.onceKey())
+	}
+	for id, want := range map[string]string{"task_abc": "task_abc", "task_abc_" + strings.TrimPrefix(key, keyPrefix): key} {
+		if got := keyOf(id); got != want {
+			t.Errorf("the key of %s is %q, want %q", id, got, want)
+		}
+	}
+	for n, want := range []string{"k", "k.1", "k.2"} {
+		if got := roundKey("k", n); got != want || roundKey("", n) != "" {
+			t.Errorf("round %d has %q", n, got)
+		}
+	}
+}
+
+// A result that was got is left to the store after a minute; one that was not stays.
+func TestResultGot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		taken, left := newTask("t", "a", nil), newTask("u", "a", nil)
+		taken.got() // it goes on, and there is nothing to forget yet
+		for _, one := range []*task{taken, left} {
+			one.end("completed", make(json.RawMessage, 2*smallResult), nil)
+		}
+		time.Sleep(gotFor)
+		synctest.Wait()
+		if taken.inStore() {
+			t.Error("a result that nobody got is forgotten")
+		}
+		taken.got()
+		time.Sleep(gotFor)
+		synctest.Wait()
+		if !taken.inStore() || left.inStore() {
+			t.Errorf("left to the store: %v, want true; the other: %v, want false", taken.inStore(), left.inStore())
+		}
+	})
 }

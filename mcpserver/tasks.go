@@ -25,12 +25,22 @@ func (x *exchange) clientCan() members {
 	return caps
 }
 
+// newTask is what a call of this client may become. What came of it is found by its id
+// after a restart too: the id leads to the key that the call is made with.
+func (x *exchange) newTask() *task {
+	id := taskPrefix + strings.ToLower(rand.Text())
+	if key := x.onceKey(); key != "" {
+		id += "_" + strings.TrimPrefix(key, keyPrefix)
+	}
+	now := time.Now()
+	return &task{id: id, key: keyOf(id), who: x.who, root: x.engine.Root(x.who.Agent), caps: x.clientCan(), created: now, updated: now, done: make(chan struct{}), handing: make(chan struct{})}
+}
+
 // asTask makes a call that becomes a task if it takes long. It then goes on when its
 // client has gone.
-func (x *exchange) asTask(ctx context.Context, call func(context.Context) (json.RawMessage, *rpcError)) (json.RawMessage, *rpcError) {
+func (x *exchange) asTask(ctx context.Context, t *task, call func(context.Context) (json.RawMessage, *rpcError)) (json.RawMessage, *rpcError) {
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	now := time.Now()
-	t := &task{id: "task_" + strings.ToLower(rand.Text()), who: x.who, caps: x.clientCan(), created: now, updated: now, cancel: cancel, done: make(chan struct{}), handing: make(chan struct{})}
+	t.cancel = cancel
 	x.task = t
 	if err := x.tasks.add(t); err != nil {
 		cancel()
@@ -48,6 +58,7 @@ func (x *exchange) asTask(ctx context.Context, call func(context.Context) (json.
 			t.end("failed", nil, fail)
 		default:
 			t.end("completed", result, nil)
+			x.tasks.trim(t.root)
 		}
 	}()
 	wait := time.NewTimer(taskAfter)
@@ -65,7 +76,7 @@ func (x *exchange) asTask(ctx context.Context, call func(context.Context) (json.
 	case <-t.done:
 		if !t.isHanded() {
 			x.tasks.drop(t)
-			return t.result, t.fail
+			return x.taskResult(t)
 		}
 	default:
 	}
@@ -96,14 +107,20 @@ func (t *tasks) drop(one *task) {
 func (x *exchange) ofTask() (*task, bool) {
 	id := text(x.msg.params["taskId"])
 	t := x.tasks.find(id, x.who)
+	var fail *rpcError
+	if x.modern && x.knowsTasks() && (t == nil || t.inStore()) {
+		t, fail = x.recalled(id)
+	}
 	switch {
 	case !x.modern:
 		x.refuse(&rpcError{Code: codeMethod, Message: "method " + x.msg.method + " is not served in a session", status: http.StatusOK})
 	case !x.knowsTasks():
 		data, _ := encode(map[string]any{"requiredCapabilities": map[string]any{"extensions": map[string]any{tasksExtension: struct{}{}}}})
 		x.refuse(&rpcError{Code: codeCapability, Message: "declare the extension " + tasksExtension, Data: data})
+	case fail != nil:
+		x.refuse(fail)
 	case t == nil:
-		x.refuse(fault(codeParams, "there is no such task"))
+		x.refuse(fault(codeParams, "there is no such task, or what came of it is not kept any more; make the call again"))
 	default:
 		return t, true
 	}
@@ -111,9 +128,12 @@ func (x *exchange) ofTask() (*task, bool) {
 }
 
 func (x *exchange) getTask() {
-	if t, ok := x.ofTask(); ok {
-		x.giveTask(t.shown("complete"))
+	t, ok := x.ofTask()
+	if !ok {
+		return
 	}
+	x.giveTask(t.shown("complete"))
+	t.got()
 }
 
 func (x *exchange) updateTask() {

@@ -26,15 +26,20 @@ const (
 // resumeName is the tool by which a client that gave up waiting comes back.
 const resumeName = "writ_resume"
 
-// pending is what a call comes to that a person has to agree to.
-func (x *exchange) pending(ctx context.Context, name string, args json.RawMessage, out engine.Outcome, why error) (json.RawMessage, *rpcError) {
+// pending is what a call comes to that a person has to agree to. began is when it was
+// made: one that joined a request that waits already is held a while, because its user
+// was told, and answering at once would have the client ask without end.
+func (x *exchange) pending(ctx context.Context, name string, args json.RawMessage, began time.Time, out engine.Outcome, why error) (json.RawMessage, *rpcError) {
 	id := refOf(why, out)
 	if x.modern {
-		return x.round(ctx, name, args, id, true)
+		return x.round(ctx, name, args, id, !x.engine.AskedBefore(ctx, x.who, id, began))
 	}
 	out, err := x.await(ctx, id)
 	if writ.KindOf(err) == writ.Pending {
-		return x.stillPending(ctx, out.CallID)
+		if errors.Is(context.Cause(ctx), errTakenBack) { // nothing is left to come back for
+			x.withdraw(id)
+		}
+		return x.stillPending(out.CallID)
 	}
 	return x.finished(out, err)
 }
@@ -55,7 +60,7 @@ func (x *exchange) await(ctx context.Context, id string) (engine.Outcome, error)
 	var told time.Time
 	for n := 1; ; {
 		if time.Since(told) >= tell {
-			x.progress(n, "waiting for a person to approve the call (request "+id+")")
+			x.progress(n, waiting(id))
 			n, told = n+1, time.Now()
 		}
 		out, err := x.engine.Resume(ctx, x.who, id, min(look, time.Until(until)))
@@ -123,24 +128,26 @@ func question(id string) any {
 	}
 }
 
-// stillPending tells the model how to come back. Of a call that its client cancelled
-// nothing is left to come back for.
-func (x *exchange) stillPending(ctx context.Context, id string) (json.RawMessage, *rpcError) {
-	if ctx.Err() != nil {
-		x.withdraw(id)
-	}
-	return x.said(id, writ.Pending, fmt.Sprintf(`approval_pending: a person has to approve this call (request %s). It stays pending. Call %s with {"id":%q} to wait for the answer.`, id, resumeName, id))
+// stillPending tells the model how to come back, and its user what is waited for.
+func (x *exchange) stillPending(id string) (json.RawMessage, *rpcError) {
+	return x.said(id, writ.Pending, fmt.Sprintf(`approval_pending: a person has to approve this call (request %s); %s. It stays pending. Call %s with {"id":%q} to wait for the answer.`, id, howTo(id), resumeName, id))
 }
 
 // withdraw ends a request that its client does not want any more.
 func (x *exchange) withdraw(id string) {
-	if _, err := x.engine.CancelInvocation(context.Background(), x.who.Agent, id); err != nil && writ.KindOf(err) != writ.Conflict {
+	err := x.engine.Withdraw(context.Background(), x.who, id)
+	if err == nil {
+		return
+	}
+	switch writ.KindOf(err) {
+	case writ.NotFound, writ.Conflict, writ.Stopped: // it is over, or was ended for the caller
+	default:
 		x.log.Error("a cancelled request could not be ended", "call", id, "err", err)
 	}
 }
 
 // resumeTool is a call of writ_resume. It makes no call of its own: it is the rest of
-// one that the gate has.
+// one that the gate has, and whoever stops waiting here has not taken that back.
 func (x *exchange) resumeTool(ctx context.Context, args json.RawMessage) (json.RawMessage, *rpcError) {
 	var in struct {
 		ID string `json:"id"`
@@ -151,7 +158,7 @@ func (x *exchange) resumeTool(ctx context.Context, args json.RawMessage) (json.R
 	out, err := x.await(ctx, in.ID)
 	switch writ.KindOf(err) {
 	case writ.Pending:
-		return x.stillPending(ctx, out.CallID)
+		return x.stillPending(out.CallID)
 	case writ.NotFound:
 		_, msg := writ.Public(err)
 		return x.said("", writ.NotFound, msg)

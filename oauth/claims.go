@@ -15,6 +15,7 @@ type claims struct {
 	audience, scopes        []string
 	expires                 time.Time
 	notBefore, issued       time.Time // zero where nothing is said
+	bound                   bool      // to a key that its bearer would have to show, and nobody here asks for
 }
 
 func readClaims(payload []byte) (claims, error) {
@@ -23,6 +24,7 @@ func readClaims(payload []byte) (claims, error) {
 		return claims{}, err
 	}
 	var c claims
+	_, c.bound = in["cnf"]
 	for name, into := range map[string]*string{"iss": &c.issuer, "sub": &c.subject, "client_id": &c.client} {
 		if *into, err = text1(in, name); err != nil {
 			return claims{}, err
@@ -47,7 +49,7 @@ func (c *claims) readScopes(in map[string]json.RawMessage) error {
 	}
 	list, err := texts(in, "scp")
 	for _, s := range append(list, scope) {
-		c.scopes = append(c.scopes, strings.Fields(s)...)
+		c.scopes = append(c.scopes, strings.FieldsFunc(s, func(r rune) bool { return r == ' ' })...)
 	}
 	return err
 }
@@ -61,6 +63,8 @@ func (c claims) wrong(issuer, audience string, now time.Time) string {
 		return "it is meant for another audience"
 	case c.subject == "":
 		return "it names no subject"
+	case c.bound:
+		return "it is bound to a key (cnf), and only plain bearer tokens are taken"
 	case c.expires.IsZero():
 		return "it does not say when it expires"
 	case !now.Before(c.expires.Add(leeway)):

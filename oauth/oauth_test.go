@@ -64,6 +64,8 @@ func TestVerify(t *testing.T) {
 		"expiry beyond dates":   {map[string]any{"exp": 1e300}, "", refusal(p, "its claims cannot be read")},
 		"expiry null":           {map[string]any{"exp": json.RawMessage("null")}, "", refusal(p, "its claims cannot be read")},
 		"not yet":               {map[string]any{"nbf": now + 70}, "", refusal(p, "it is not good yet")},
+		"bound to a key":        {map[string]any{"cnf": map[string]any{"jkt": "x"}}, "", refusal(p, "it is bound to a key (cnf), and only plain bearer tokens are taken")},
+		"another space":         {map[string]any{"scope": "openid\u2003writ:coder"}, "", "the access token stands for no agent; ask the issuer for one with one of the scopes: writ:code writ:coder writ:other"},
 		"issued in the future":  {map[string]any{"iat": now + 70}, "", refusal(p, "it was issued in the future")},
 		"no subject":            {map[string]any{"sub": nil}, "", refusal(p, "it names no subject")},
 		"Sub is not sub":        {map[string]any{"sub": nil, "Sub": "robot", "scope": nil}, "", refusal(p, "it names no subject")},

@@ -18,7 +18,8 @@ type schema struct {
 	resolved *jsonschema.Resolved
 }
 
-func compile(text json.RawMessage) (*schema, error) {
+// compile readies a schema. What is in asks it does not require, whatever it says.
+func compile(text json.RawMessage, asks ...string) (*schema, error) {
 	s := &schema{}
 	canonical, err := wire.CanonicalObject(text)
 	if err != nil {
@@ -34,6 +35,10 @@ func compile(text json.RawMessage) (*schema, error) {
 	if err := json.Unmarshal(text, &js); err != nil {
 		return nil, fmt.Errorf("parameters: %w", err)
 	}
+	if required, ok := s.raw["required"].([]any); ok {
+		s.raw["required"] = slices.DeleteFunc(required, func(r any) bool { return slices.Contains(asks, fmt.Sprint(r)) })
+	}
+	js.Required = slices.DeleteFunc(js.Required, func(r string) bool { return slices.Contains(asks, r) })
 	// No loader is given, so a remote $ref does not resolve.
 	if s.resolved, err = js.Resolve(nil); err != nil {
 		return nil, fmt.Errorf("parameters: %w", err)

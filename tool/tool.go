@@ -48,6 +48,13 @@ type Definition struct {
 	// operator wrote, names it. It says who calls and nothing of what a call means, so the
 	// digest does not cover it; nothing but a built-in family sets it.
 	Named bool `json:"-"`
+	// Asks are arguments that the schema requires and the tool asks for itself: a call
+	// without them reaches it, so that it says by its own codes what is missing. What they
+	// may be the schema still holds where they are given. Of built-in families alone, too.
+	Asks []string `json:"-"`
+	// Server is who does the work of a tool with the runner mcp, as people are shown it.
+	// The digest covers it by the runner's spec, which has it exactly.
+	Server *writ.Server `json:"-"`
 }
 
 // ActionBy resolves a call's action type from one argument: a value that is not in
@@ -146,7 +153,7 @@ func New(d Definition, run Func) (*Tool, error) {
 	}
 	t := &Tool{Definition: d, Run: run}
 	var err error
-	if t.schema, err = compile(d.Schema); err != nil {
+	if t.schema, err = compile(d.Schema, d.Asks...); err != nil {
 		return nil, fmt.Errorf("tool %s: %w", d.Name, err)
 	}
 	// An upstream's schema has no annotations, which it could not make for itself, so

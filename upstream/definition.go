@@ -14,7 +14,7 @@ import (
 // DefinitionOptions are what an operator says of an upstream's tool.
 type DefinitionOptions struct {
 	Name string // writ's name for it; default Name(server, tool)
-	At   string // which program or address it is; another one under the same name is another tool
+	At   Place  // which program or address it is; another one under the same name is another tool
 
 	// Class, where set, is the operator's word instead of what the annotations come
 	// to. Whoever sets a lower one holds the waiver for it.
@@ -63,8 +63,26 @@ type RunnerSpec struct {
 	Server string      `json:"server"`
 	Name   string      `json:"name"`
 	Digest writ.Digest `json:"digest"`
-	At     string      `json:"at,omitempty"` // digest of the program, or the address, that it is a tool of
+	At     Place       `json:"at,omitzero"`
 }
+
+// Place is the program, or the address, that a tool is of, as people may see it: what
+// looks like a secret is not in it. Digest covers all of it as it really is, and the
+// values of the environment and the headers, which decide what a program loads and as
+// whom a server answers.
+type Place struct {
+	Command []string `json:"command,omitempty"`
+	Dir     string   `json:"dir,omitempty"`
+	Read    []string `json:"read,omitempty"`
+	Write   []string `json:"write,omitempty"`
+	Env     []string `json:"env,omitempty"` // names
+	URL     string   `json:"url,omitempty"`
+	Headers []string `json:"headers,omitempty"` // names
+	Digest  string   `json:"digest,omitempty"`
+}
+
+// IsZero reports whether nothing is known of it.
+func (p Place) IsZero() bool { return p.Digest == "" }
 
 // nowhere is what a definition that is only being checked runs.
 func nowhere(context.Context, writ.Writ) (writ.Result, error) {

@@ -7,7 +7,7 @@
 // another number: an approval of 9007199254740992 must not run 9007199254740993
 // (I4). Bytes are parsed here once; what comes out is a string nobody can change.
 //
-// Every error is a [writ.Error] of kind Invalid or TooLarge. Its message starts
+// Every error but Plain's is a [writ.Error] of kind Invalid or TooLarge. Its message starts
 // with "JSON: ", says at which byte of the input (counted from zero) and never
 // repeats a value of it, because a value may be a secret (I7); keys are repeated,
 // quoted and cut.
@@ -70,13 +70,11 @@ func CanonicalObject(raw []byte) (string, error) {
 // U+FFFD, and an approval for one would match the other). A json.RawMessage
 // inside v must not spell U+FFFD as an escape; canonical bytes never do.
 func Marshal(v any) (string, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	b, err := Plain(v)
+	if err != nil {
 		return "", writ.Fail(writ.Invalid, "JSON: the value cannot be written as JSON; use types that can", err)
 	}
-	s := scannerOf(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
+	s := scannerOf(b)
 	if err := s.scan(nil); err != nil {
 		return "", err
 	}
@@ -84,6 +82,21 @@ func Marshal(v any) (string, error) {
 		return "", writ.Fail(writ.Invalid, "JSON: a string of the value is not valid UTF-8; make it valid first", nil)
 	}
 	return s.form()
+}
+
+// Plain returns a Go value as JSON on one line, encoded by encoding/json without its
+// HTML escapes: people read it, and a json.RawMessage inside v keeps the bytes that a
+// digest was taken of, but for space between tokens. It is not canonical and blurs what
+// encoding/json blurs, so no digest is taken over it. The error is encoding/json's: of
+// a value of ours that is no JSON, never of what a caller sent.
+func Plain(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
 // Digest is the SHA-256 sum of canonical bytes.

@@ -30,17 +30,6 @@ var caches = []cache{
 // it cannot write.
 var built = map[string]string{"GOCACHE": "go", "PIP_CACHE_DIR": "pip"}
 
-// addOffline tells package managers that there is no network, so that they take what is
-// cached or say at once what is missing, instead of trying again for a minute.
-func addOffline(env map[string]string) {
-	maps.Copy(env, map[string]string{
-		"GOPROXY": "off", "GOTOOLCHAIN": "local",
-		"npm_config_offline": "true", "npm_config_update_notifier": "false", "npm_config_logs_max": "0",
-		"PIP_RETRIES": "0", "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-		"CARGO_NET_OFFLINE": "true",
-	})
-}
-
 // addCaches lets a command read the package caches that there are, and gives it a build
 // cache that it shares with other commands in the same directory only.
 func addCaches(c *writ.Confinement, env map[string]string, dir string) (own []string, err error) {

@@ -63,7 +63,7 @@ and 'writ invocation resolve' settles it.`,
 	c.Flags().StringVar(&session, "session", os.Getenv("WRIT_SESSION"), "the session this call belongs to (default $WRIT_SESSION, else the token's session of the day)")
 	c.Flags().StringVar(&task, "task", os.Getenv("WRIT_TASK"), "the task, by id or name; a name opens one (default $WRIT_TASK, else the session)")
 	c.Flags().StringVar(&key, "key", "", "idempotency key: calls of the agent with the same key are one, which runs at most once; within a day it gives the same answer (default: a new one)")
-	c.Flags().BoolVar(&noWait, "no-wait", false, "do not wait for a person")
+	c.Flags().BoolVar(&noWait, "no-wait", false, "do not wait for a person: print the request's id (exit code 4)")
 	return c
 }
 
@@ -147,6 +147,7 @@ func (a *app) call(ctx context.Context, daemon *client.Client, req client.CallRe
 			if a.json {
 				return errors.Join(printJSON(p), exitCode(exitPending))
 			}
+			fmt.Println(p.Approval) // alone, for ID=$(writ call … --no-wait)
 			return a.leftPending(p.Approval)
 		case refused && p.Kind == writ.Pending:
 			w.waits(ctx, daemon, p.Approval)

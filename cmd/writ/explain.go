@@ -98,6 +98,10 @@ func showReach(out io.Writer, c writ.Confinement) {
 		}
 		return oneLine(strings.Join(items, ", "))
 	}
+	if c.Server != nil {
+		fmt.Fprintf(out, "  server       %s\n  never        %s\n", oneLine(reachOf(c.Server)), list(c.Hide))
+		return
+	}
 	if c.Exec.Mode != writ.ExecNone {
 		fmt.Fprintln(out, "  can use      the system's programs as far as listed, its libraries, a few files of /etc, a /tmp of its own")
 	}
@@ -117,4 +121,15 @@ func showReach(out io.Writer, c writ.Confinement) {
 	if c.Limits.Wall > 0 {
 		fmt.Fprintf(out, "  time limit   %s\n", c.Limits.Wall)
 	}
+}
+
+// reachOf is what a server that does the work of a call reaches.
+func reachOf(s *writ.Server) string {
+	switch {
+	case s.Box:
+		return fmt.Sprintf("%s: its box reads %s, writes %s, no network", s.Name, reaches(s.Read, "the system's programs"), reaches(s.Write, "nothing"))
+	case s.URL != "":
+		return fmt.Sprintf("%s: goes to %s, which writ does not confine", s.Name, s.URL)
+	}
+	return s.Name + ": part of the program that writ is in, which it does not confine"
 }

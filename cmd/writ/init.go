@@ -55,9 +55,10 @@ func (a *app) initCommand() *cobra.Command {
 		Use:   "init",
 		Short: "Set up: a commented configuration, yourself with a passphrase, an agent's token",
 		Long: `Set up writ for your user. It writes a commented starting configuration unless
-there is one, makes you the first person who can approve (choose a passphrase),
-and makes a token for the agent, which is shown once. It changes nothing that is
-there already, so it can be run again.`,
+there is one, with a directory that the agent works in, which it makes unless it
+is there; makes you the first person who can approve (choose a passphrase); and
+makes a token for the agent, which is shown once. It changes nothing that is there
+already, so it can be run again.`,
 		Example: `  writ init
   writ init --workspace ~/src/app --agent coder
   pass show writ | writ init --passphrase-stdin`,
@@ -141,13 +142,14 @@ func makeWorkspace(dir string) error {
 	if _, err := os.Stat(dir); err == nil {
 		return nil
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	root, owner := os.Geteuid() == 0, ""
+	if root {
+		owner = ", and gives it to user nobody, whom commands run as because you are root"
+	}
+	fmt.Printf("this makes the directory %s for agents to work in%s; --workspace DIR names another\n", dir, owner)
+	if err := os.MkdirAll(dir, 0o755); err != nil || !root {
 		return err
 	}
-	if os.Geteuid() != 0 {
-		return nil
-	}
-	fmt.Println("you are root: the workspace is given to user nobody, whom its commands run as")
 	return os.Chown(dir, nobody, nobody)
 }
 

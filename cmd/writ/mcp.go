@@ -23,6 +23,9 @@ daemon decides and runs every call; this is a pipe to it, and starts it when it 
 down. With --agent the daemon takes you for that agent because the socket lets in
 your user alone; otherwise the agent is the one of the token in $WRIT_TOKEN.
 
+When its input ends it waits for the answers to what it has read, as long as --wait
+and 15 seconds more, and ends. What waits for a person then goes on waiting.
+
 'writ connect' writes the configuration of a client that runs this. Clients that
 speak HTTP use http://127.0.0.1:7323/mcp with the token as a bearer instead.`,
 		Example: `  writ mcp --agent coder
@@ -59,8 +62,10 @@ func (a *app) mcp(ctx context.Context, agent, tokenFile string, wait time.Durati
 	}
 	daemon.Token = token
 	revive := func(ctx context.Context) error {
-		_, err := a.connectQuietly(ctx)
-		return err
+		if _, err := a.connectQuietly(ctx); err != nil {
+			return err
+		}
+		return nil
 	}
 	p := &client.Pipe{Client: daemon, Agent: agent, Session: "mcp-" + strings.ToLower(rand.Text()[:16]), Wait: wait, Revive: revive}
 	return p.Run(ctx, os.Stdin, os.Stdout)

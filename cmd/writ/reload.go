@@ -51,13 +51,27 @@ new start: writ serve --stop.`,
 	}
 }
 
-// sayHeld names the tools that a person has to look at.
+// sayHeld names the tools that a person has to look at, those of a server together.
 func sayHeld(ctx context.Context, c *client.Client) error {
+	servers, err := c.Upstreams().All(ctx)
+	if err != nil {
+		return err
+	}
+	of := map[string]bool{}
+	for _, u := range servers {
+		held := u.Suspended()
+		for _, t := range held {
+			of[t.Name] = true
+		}
+		if len(held) > 0 {
+			fmt.Printf("suspended: %d tools of server %s; a person accepts them: %s upstream accept %s\n", len(held), u.Name, self(), u.Name)
+		}
+	}
 	for t, err := range c.Tools().Each(ctx) {
 		if err != nil {
 			return err
 		}
-		if t.Held != "" {
+		if t.Held != "" && !of[t.Name] {
 			fmt.Println("suspended:", visible(t.Held))
 		}
 	}

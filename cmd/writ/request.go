@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -103,7 +104,8 @@ func writeShown(out io.Writer, r client.Approval, s *client.Shown, danger string
 	if len(r.LedTo) > 0 {
 		fmt.Fprintln(out, "\nwhat led here (newest first)")
 		for _, i := range r.LedTo {
-			fmt.Fprintf(out, "  %s  %s  %s  %s\n", ago(i.Requested), oneLine(i.Tool), i.Status, i.ID)
+			name := cmp.Or(oneLine(i.Tool), "(no such tool)") // what the agent called it is not written down
+			fmt.Fprintf(out, "  %s  %s  %s  %s\n", ago(i.Requested), name, i.Status, i.ID)
 		}
 	}
 	fmt.Fprintln(out)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -58,7 +59,7 @@ func (a *app) runConfined(ctx context.Context, c *confined, argv []string) error
 	if text := gitIdentity(); text != "" {
 		fg.Home[".gitconfig"] = text
 	}
-	addOffline(spec.Env)
+	maps.Copy(spec.Env, sandbox.Offline())
 	if !c.noCaches {
 		if fg.Own, err = addCaches(&confine, spec.Env, dir); err != nil {
 			return notStarted(err)

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -53,6 +54,9 @@ it is not there for the next (sandboxing.lifecycle).`,
 func runsNow(b client.Sandbox) string {
 	if b.Call == "" {
 		return "nothing (kept)"
+	}
+	if strings.HasPrefix(b.Tool, "server ") { // of writ's own, and no call
+		return oneLine(b.Tool)
 	}
 	return oneLine(b.Tool) + " " + b.Call
 }

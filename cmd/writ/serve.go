@@ -54,7 +54,7 @@ func (a *app) serve(ctx context.Context) error {
 	}
 	l, err := api.Listen(e.Config().File.Listen, e.Config().StatePath)
 	if err != nil {
-		return errors.Join(err, e.Close())
+		return errors.Join(a.portHeld(ctx, err), e.Close())
 	}
 	if err := banner(ctx, e, l.URL()); err != nil {
 		return errors.Join(err, e.Close())

@@ -19,7 +19,7 @@ import (
 func (a *app) upstreamCommand() *cobra.Command {
 	c := noun("upstream", "MCP servers behind the gateway",
 		"  writ upstream add files --write /data -- /opt/mcp/files-server /data\n  writ upstream import ~/.cursor/mcp.json\n  writ upstream accept files --as alice\n  writ upstream list",
-		a.upstreamAdd(), a.upstreamImport(), a.upstreamList(), a.upstreamShow(), a.upstreamTest(), a.upstreamAccept(), a.upstreamRemove())
+		a.upstreamAdd(), a.upstreamImport(), a.upstreamList(), a.upstreamShow(), a.upstreamTest(), a.upstreamRestart(), a.upstreamAccept(), a.upstreamRemove())
 	c.Long = `MCP servers behind the gateway: programs that run in boxes of their own, or servers
 that are reached over HTTP. Each is a file upstreams/NAME.yaml beside the
 configuration, or a value of upstreams in it. Their tools are suspended until a
@@ -101,7 +101,12 @@ func showUpstream(u client.Upstream) {
 			fmt.Printf("  %-9s %s\n", key, oneLine(value))
 		}
 	}
-	row("failed", u.Failed)
+	if u.Failed != "" {
+		printLines("  failed    ", u.Failed)
+		for _, hint := range outsideHint(u.Outside) {
+			printLines("            ", hint)
+		}
+	}
 	if t, err := time.Parse(time.RFC3339Nano, u.Next); err == nil {
 		row("next try", fmt.Sprintf("in %s, after %d that failed", shortly(max(time.Until(t), 0).Round(time.Second)), u.Failures))
 	}
@@ -114,15 +119,22 @@ func showUpstream(u client.Upstream) {
 	if u.Kind == "stdio" {
 		row("box", fmt.Sprintf("driver %s; reads %s; writes %s; no network", cmp.Or(u.Box, "auto"), reaches(u.Read, "the system's programs"), reaches(u.Write, "nothing")))
 	}
+	for i, c := range u.Changes {
+		if i == 0 {
+			fmt.Println("  changed since a person accepted its tools")
+		}
+		fmt.Printf("    - %s: %s\n    + %s: %s\n", oneLine(c.Key), oneLine(c.Was), oneLine(c.Key), oneLine(c.Is))
+	}
 	row("enabled", strings.Join(u.Enabled, ", "))
 	row("disabled", strings.Join(u.Disabled, ", "))
+	row("read as", u.ReadAction)
 	row("offers", fmt.Sprintf("%d tools, %d resources, %d prompts", len(u.Tools), u.Resources, u.Prompts))
 	if len(u.Tools) > 0 {
 		fmt.Println()
 		w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(w, "TOOL\tCLASS\tSTATE\tWHAT")
 		for _, t := range u.Tools {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", t.Name, described(t.Class, t.Dangerous), standing(t.State), oneLine(t.Title))
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", t.Name, described(t.Class, t.Dangerous), standing(t.State), safely(t.Title))
 		}
 		w.Flush()
 	}
@@ -130,10 +142,13 @@ func showUpstream(u client.Upstream) {
 		if i == 0 {
 			fmt.Println("\nrefused")
 		}
-		fmt.Printf("  %s: %s\n", oneLine(r.Name), oneLine(r.Why))
+		fmt.Printf("  %s: %s\n", safely(r.Name), safely(r.Why))
 	}
 	if n := len(u.Suspended()); n > 0 {
 		fmt.Printf("\n%d suspended; a person accepts them: %s upstream accept %s\n", n, self(), u.Name)
+	}
+	if u.Remedy != "" {
+		fmt.Println(oneLine(u.Remedy))
 	}
 }
 
@@ -158,41 +173,4 @@ func reaches(paths []string, none string) string {
 		return none
 	}
 	return strings.Join(paths, ", ")
-}
-
-func (a *app) upstreamTest() *cobra.Command {
-	return &cobra.Command{
-		ValidArgsFunction: a.offer(upstreamNames),
-		Use:               "test NAME", Short: "Connect to a server anew and say how it goes", Args: exactly(1, aServer),
-		Long: `Connect to a server anew, beside the connection there is, and read all it offers. A
-program is started in its box once more for it. The exit code is 1 if that fails. A
-server that waits for its next attempt is tried at once after one that succeeds.`,
-		Example: "  writ upstream test files",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			daemon, err := a.connect(cmd.Context())
-			if err != nil {
-				return err
-			}
-			t, err := daemon.TestUpstream(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			if a.json {
-				if err := printJSON(t); err != nil {
-					return err
-				}
-			} else {
-				for _, s := range t.Steps {
-					fmt.Println("ok:", oneLine(s))
-				}
-				if !t.OK {
-					fmt.Println("failed:", oneLine(t.Failed))
-				}
-			}
-			if !t.OK {
-				return exitCode(exitError)
-			}
-			return nil
-		},
-	}
 }

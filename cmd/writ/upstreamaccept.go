@@ -15,9 +15,10 @@ func (a *app) upstreamAccept() *cobra.Command {
 	c := &cobra.Command{
 		Use: "accept NAME [TOOL…]", Short: "Let a server's tools be used as they are defined now",
 		Long: `Accept definitions of a server: all that are suspended, or the tools that are named.
-Each is shown first: a new one whole, a changed one with what changed, and the class
-that its annotations propose. Exactly what was shown is accepted, all of it or
-nothing. It takes the passphrase of a person with the role operator or admin.`,
+Each is shown first: of a new one all that its server says of it, of a changed one what
+changed, and the class that its annotations propose; and what became of the server
+itself, where that is another program or address now. Exactly what was shown is
+accepted, all of it or nothing. It takes the passphrase of a person with the role operator or admin.`,
 		Example: "  writ upstream accept files\n  writ upstream accept files files__read files__list --as alice",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 || args[0] == "" {
@@ -27,7 +28,7 @@ nothing. It takes the passphrase of a person with the role operator or admin.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			daemon, err := a.connectAs(ctx, &src)
+			daemon, err := a.connect(ctx)
 			if err != nil {
 				return err
 			}
@@ -42,21 +43,12 @@ nothing. It takes the passphrase of a person with the role operator or admin.`,
 			if len(chosen) == 0 {
 				return a.tell(fmt.Sprintf("nothing of %s is suspended", u.Name), map[string]any{"status": "unchanged", "id": u.Name, "tools": []string{}})
 			}
-			req := client.UpstreamAcceptRequest{Digests: map[string]string{}}
-			var names []string
-			for _, t := range chosen {
-				d, err := daemon.DiffTool(ctx, t.Name)
-				if err != nil {
-					return err
-				}
-				if d.Digest != t.Digest {
-					return fmt.Errorf("tool %s changed just now, and nothing was accepted; run this again", t.Name)
-				}
-				if !a.json {
-					showSuspended(t, d)
-				}
-				req.Digests[t.Name] = d.Digest
-				names = append(names, t.Name)
+			if err := src.who(ctx, daemon); err != nil {
+				return err
+			}
+			req, names, err := a.shownFor(ctx, daemon, u, chosen)
+			if err != nil {
+				return err
 			}
 			if req.By, err = src.credentials(ctx); err != nil {
 				return err
@@ -64,7 +56,11 @@ nothing. It takes the passphrase of a person with the role operator or admin.`,
 			if err := daemon.AcceptUpstream(ctx, u.Name, req); err != nil {
 				return err
 			}
-			return a.tell(fmt.Sprintf("accepted %d of %s", len(names), u.Name), map[string]any{"status": "accepted", "id": u.Name, "tools": names})
+			said := fmt.Sprintf("accepted %d of %s", len(names), u.Name)
+			if u.Remedy != "" {
+				said += "\n" + oneLine(u.Remedy)
+			}
+			return a.tell(said, map[string]any{"status": "accepted", "id": u.Name, "tools": names})
 		},
 	}
 	a.personFlags(c, &src)
@@ -111,22 +107,4 @@ func suspended(u client.Upstream, names []string) ([]client.UpstreamTool, error)
 		out = append(out, t)
 	}
 	return out, nil
-}
-
-// showSuspended shows one definition as a person is to accept it.
-func showSuspended(t client.UpstreamTool, d client.ToolDiff) {
-	fmt.Printf("== %s: class %s\n   %s\n", t.Name, described(t.Class, t.Dangerous), comesTo(t))
-	showDiff(d)
-	fmt.Println()
-}
-
-// comesTo says what a class lets happen.
-func comesTo(t client.UpstreamTool) string {
-	switch {
-	case t.Dangerous:
-		return "it says that it destroys: every call asks a person"
-	case t.Class == "write":
-		return "it may change things elsewhere: every call asks a person"
-	}
-	return "it says that it only reads: calls run where the rules let them"
 }

@@ -7,14 +7,18 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/writ-run/writ/action"
 	"github.com/writ-run/writ/config"
 	"github.com/writ-run/writ/policy"
+	"github.com/writ-run/writ/sandbox"
 	"github.com/writ-run/writ/upstream"
 )
 
 // adding is what the flags of add say.
 type adding struct {
 	url, dir, prefix  string
+	readAction        string
+	yes               bool
 	read, write       []string
 	env, headers      []string
 	enabled, disabled []string
@@ -28,7 +32,7 @@ func (a *app) upstreamAdd() *cobra.Command {
 system's programs, --read and --write and no network; or a server at a URL. It is
 written to upstreams/NAME.yaml beside the configuration, which may hold secrets and is
 for its owner alone, and a daemon that runs takes it up. Its tools are suspended until
-a person accepts them.`,
+a person accepts them. The exit code is 1 if it is written and does not come up.`,
 		Example: `  writ upstream add files --write /data -- /opt/mcp/files-server /data
   writ upstream add notes --read ~/notes --env LEVEL=debug -- node ~/notes/server.js
   writ upstream add tracker --url https://tracker.example.com/mcp --header 'Authorization: Bearer …'
@@ -60,6 +64,9 @@ a person accepts them.`,
 			if err != nil {
 				return err
 			}
+			if err := a.warned(cmd.Context(), cfg, plans, o.yes); err != nil {
+				return err
+			}
 			if err := writeServers(path, plans); err != nil {
 				return err
 			}
@@ -77,13 +84,15 @@ a person accepts them.`,
 	f.StringVar(&o.prefix, "prefix", "name", "what stands before its tools' names: name or none")
 	f.StringSliceVar(&o.enabled, "enabled", nil, "only these of its tools, by its own names")
 	f.StringSliceVar(&o.disabled, "disabled", nil, "not these of its tools")
+	f.StringVar(&o.readAction, "read-action", "", "the action type of its tools that a person accepts as reading only, such as code:read (default comms:external)")
+	f.BoolVar(&o.yes, "yes", false, "do not ask where open requests end by it")
 	a.flagWords(c, "prefix", []string{"name", "none"})
 	return c
 }
 
 // server is the server that the flags and the command make.
 func (o *adding) server(cmd *cobra.Command, command []string) (config.Upstream, error) {
-	u := config.Upstream{Command: command, URL: o.url, Enabled: o.enabled, Disabled: o.disabled}
+	u := config.Upstream{Command: command, URL: o.url, Enabled: o.enabled, Disabled: o.disabled, ReadAction: action.Type(o.readAction)}
 	if flag := anyChanged(cmd, "read", "write", "env", "dir"); o.url != "" && flag != "" {
 		return u, usagef("--%s is for a program in a box, and --url names a server elsewhere; leave one out", flag)
 	}
@@ -155,9 +164,6 @@ func full(p string) string {
 	return abs
 }
 
-// systemPrograms are where every box finds programs.
-var systemPrograms = []string{"/usr", "/bin", "/sbin", "/lib", "/lib64"}
-
 // startable makes a program's path absolute and lets its box read the program itself,
 // and where it starts: without those nothing would run.
 func startable(u *config.Upstream) {
@@ -165,13 +171,13 @@ func startable(u *config.Upstream) {
 		return
 	}
 	reaches := func(p string) bool {
-		return slices.ContainsFunc(slices.Concat(systemPrograms, u.Read, u.Write), func(dir string) bool { return policy.Below(p, dir) })
+		return slices.ContainsFunc(slices.Concat(sandbox.Programs(), u.Read, u.Write), func(dir string) bool { return policy.Below(p, dir) })
 	}
 	if u.Dir != "" && !reaches(u.Dir) {
 		u.Read = append(u.Read, u.Dir)
 	}
+	u.Command = slices.Clone(u.Command)
 	if strings.Contains(u.Command[0], "/") {
-		u.Command = slices.Clone(u.Command)
 		if u.Command[0] = full(u.Command[0]); !reaches(u.Command[0]) {
 			u.Read = append(u.Read, u.Command[0])
 		}

@@ -22,7 +22,13 @@ import (
 // the file of what it offers.
 func serverProgram(t *testing.T, tools map[string]string) (w *world, bin, list string) {
 	t.Helper()
-	w = newWorld(t, "level: elevated\nautonomy: full\nallowed: [\"@srv\"]", "")
+	return serverProgramFor(t, "level: elevated\nautonomy: full\nallowed: [\"@srv\"]", tools)
+}
+
+// serverProgramFor is that for another agent.
+func serverProgramFor(t *testing.T, agent string, tools map[string]string) (w *world, bin, list string) {
+	t.Helper()
+	w = newWorld(t, agent, "")
 	dir := filepath.Join(w.home, "server")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
@@ -163,8 +169,12 @@ func TestUpstreamCommandsHTTP(t *testing.T) {
 	if strings.Contains(out, "s3cret") || strings.Contains(out, "drop  ") {
 		t.Errorf("more than there is to see:\n%s", out)
 	}
-	out = w.must("", "upstream", "add", "stranger", "--url", web.URL+"/mcp")
-	contains(t, out, "stranger: failed", "failed    ", "next try  in ")
+	o := w.run("", "upstream", "add", "stranger", "--url", web.URL+"/mcp")
+	contains(t, o.out, "stranger: failed", "failed    ", "next try  in ")
+	contains(t, o.err, "writ: stranger is not connected, and stays as it was written: edit "+w.serverFile("stranger")+", then: ")
+	if _, err := os.Stat(w.serverFile("stranger")); err != nil || o.code != 1 {
+		t.Errorf("exit %d, %v", o.code, err)
+	}
 	w.fails(1, "failed: ", "", "upstream", "test", "stranger")
 	w.must("", "upstream", "test", "web")
 }
@@ -236,8 +246,9 @@ func TestUpstreamImport(t *testing.T) {
 		t.Fatal(err)
 	}
 	var rows []struct{ Name string }
-	if err := json.Unmarshal([]byte(w.must(string(text), "upstream", "import", "-", "good", "--yes", "--json")), &rows); err != nil || len(rows) != 1 || rows[0].Name != "good" {
-		t.Errorf("the one that is named: %v %v", rows, err)
+	o = w.run(string(text), "upstream", "import", "-", "good", "--yes", "--json") // which nobody answers for
+	if err := json.Unmarshal([]byte(o.out), &rows); err != nil || len(rows) != 1 || rows[0].Name != "good" || o.code != 1 {
+		t.Errorf("the one that is named: %v %v, exit %d", rows, err, o.code)
 	}
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -125,18 +124,22 @@ func (a *app) added(ctx context.Context, path string, cfg *config.Config, plans 
 		Server *client.Upstream `json:"server,omitempty"`
 	}
 	var out []result
+	var failed []string
 	for _, p := range plans {
 		r := result{Name: p.name, File: config.ServerPath(path, p.name)}
 		if !a.json {
 			fmt.Printf("added %s: %s\n", p.name, r.File)
 		}
 		if daemon != nil {
-			within := cmp.Or(time.Duration(p.server.ConnectTimeout), 10*time.Second) + time.Second
+			within := time.Duration(p.server.InForce().ConnectTimeout) + time.Second
 			u, err := settled(ctx, daemon, p.name, within)
 			if err != nil {
 				return err
 			}
 			r.Server = &u
+			if u.State == "failed" {
+				failed = append(failed, fmt.Sprintf("%s is not connected, and stays as it was written: edit %s, then: %s config reload; or: %s upstream remove %s", p.name, r.File, self(), self(), p.name))
+			}
 			if !a.json {
 				fmt.Println()
 				showUpstream(u)
@@ -144,13 +147,56 @@ func (a *app) added(ctx context.Context, path string, cfg *config.Config, plans 
 		}
 		out = append(out, r)
 	}
-	if a.json {
-		return printJSON(out)
-	}
-	if daemon == nil {
+	switch {
+	case a.json:
+		if err := printJSON(out); err != nil {
+			return err
+		}
+	case daemon == nil:
 		fmt.Println("no daemon runs; the next one takes it up")
 	}
+	for _, f := range failed {
+		fmt.Fprintln(os.Stderr, "writ:", f)
+	}
+	if failed != nil {
+		return exitCode(exitError)
+	}
 	return nil
+}
+
+// warned says what is known against servers before they are written, and what taking them
+// up ends. On a terminal a person may leave it at that.
+func (a *app) warned(ctx context.Context, cfg *config.Config, plans []planned, yes bool) error {
+	for _, p := range plans {
+		if why := unboxable(p.name, p.server.Command); why != "" {
+			fmt.Fprintln(os.Stderr, "warning:", visible(why))
+		}
+	}
+	ends := endsRequests(ctx, cfg)
+	if ends == "" {
+		return nil
+	}
+	fmt.Fprintln(os.Stderr, "note:", ends)
+	if yes || a.json || !isTerminal(os.Stdin) {
+		return nil
+	}
+	return agreed(ctx, false, "Go on?", "nothing was written")
+}
+
+// endsRequests says what a change of the configuration ends that is open now.
+func endsRequests(ctx context.Context, cfg *config.Config) string {
+	daemon, n := client.Dial(cfg.StatePath), 0
+	for _, state := range []string{"pending", "approved"} {
+		open, err := daemon.Approvals(state).All(ctx)
+		if err != nil {
+			return "" // no daemon runs, or it says so itself in a moment
+		}
+		n += len(open)
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d open requests and unused approvals, of all agents, end when the daemon takes this up; their calls are decided again when they are made again", n)
 }
 
 // agreed asks a question on the terminal, or takes --yes for it.
@@ -221,6 +267,9 @@ func (a *app) removeServer(ctx context.Context, path, name string, yes bool) err
 		if nowErr == nil {
 			fmt.Print(visible(string(now.File.Upstreams[name].Shown().Text())))
 		}
+	}
+	if ends := endsRequests(ctx, after); ends != "" && !a.json {
+		fmt.Fprintln(os.Stderr, "note:", ends)
 	}
 	if err := agreed(ctx, yes, "Remove it?", "nothing was removed"); err != nil {
 		return err

@@ -30,7 +30,8 @@ shown first, without secrets; all is added or nothing. The client's file stays a
 is: take the servers out there, and 'writ connect' has the client use writ instead.
 
 A program runs in a box that reaches the system's programs, itself and the directory it
-starts in, and no network; add what else it needs to read: and write: of its file.`,
+starts in, and no network; add what else it needs to read: and write: of its file. The
+exit code is 1 if one is written and does not come up.`,
 		Example: `  writ upstream import ~/.cursor/mcp.json
   writ upstream import .vscode/mcp.json github --dry-run
   writ upstream import ~/.claude.json --yes`,
@@ -96,7 +97,15 @@ func (a *app) importServers(ctx context.Context, file string, names []string, o 
 		}
 	}
 	if o.dryRun {
+		for _, p := range plans {
+			if why := unboxable(p.name, p.server.Command); why != "" {
+				fmt.Fprintln(os.Stderr, "warning:", visible(why))
+			}
+		}
 		return a.dryImport(path, plans, notes)
+	}
+	if err := a.warned(ctx, cfg, plans, true); err != nil { // whether to go on is asked next
+		return err
 	}
 	if err := agreed(ctx, o.yes, "Write it?", "nothing was written"); err != nil {
 		return err

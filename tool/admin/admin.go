@@ -16,10 +16,10 @@
 //
 // domain_code is null for an InternalError. Arguments that do not fit the schema never
 // get here: the gate refuses such a call as it does for any tool (invalid_argument, and
-// no envelope), after decoding strings where the schema takes none ("5" for 5). What the
-// schema cannot say is answered in the envelope, and so is an operation that lacks
-// confirm or reason: the schema holds both to their values where they are given and does
-// not require them, so that what is missing is said by its code.
+// no envelope), after decoding strings where the schema takes none ("5" for 5). What
+// the schema cannot say is answered in the envelope. So is an admin operation that lacks
+// confirm or reason, which its schema requires: what is missing is said by its code. What
+// only a person does requires no argument, and is answered so at once.
 package admin
 
 import (
@@ -123,6 +123,10 @@ func (o operation) definition() (tool.Definition, error) {
 		d.Action, d.Policy, d.Hints.ReadOnly = changes, policy.Policy{Risk: action.Medium}, new(false)
 	case adminOp:
 		d.Action, d.Policy, d.Hints.ReadOnly = changes, policy.Policy{Risk: action.High}, new(false)
+		d.Asks = []string{"confirm", "reason"}
+	}
+	if o.person != "" || o.gap != "" { // it does nothing, and nobody is asked whether it may
+		d.Action, d.Policy = action.Other.Default(), policy.Policy{Risk: action.Low}
 	}
 	return d, err
 }

@@ -127,13 +127,16 @@ func membersOf(args string) (map[string]json.RawMessage, error) {
 	return members, nil
 }
 
-// guard holds an admin operation to what it needs: an actor, confirm and a reason.
+// guard holds an operation to what it needs: an actor, who can do it, and for an admin
+// operation confirm and a reason.
 func (o operation) guard(c writ.Call, members map[string]json.RawMessage) error {
 	var reason string
 	_ = json.Unmarshal(members["reason"], &reason) // what is no text is no reason
 	switch {
 	case strings.TrimSpace(c.Agent) == "":
 		return guardrail{"missing_actor", "nobody is known to have called"}
+	case o.person != "":
+		return writ.Fail(writ.Denied, "only a person does this: "+o.person, nil)
 	case o.kind != adminOp:
 	case string(members["confirm"]) != "true":
 		return guardrail{"missing_confirm", "set confirm to true to say that you mean it"}

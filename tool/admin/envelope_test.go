@@ -98,7 +98,10 @@ func TestEnvelopes(t *testing.T) {
 		{"an actor among the arguments", "writ_agents_list", `{"actor":"root"}`, nobody, nil, actor, GuardrailViolated + " missing_actor"},
 
 		{"a person's", "writ_approvals_approve", `{"id":"call_1","confirm":true` + reason + `}`, coder, nil, forbidden("writ approval approve ID"), InvokeFailed},
-		{"a person's, unguarded", "writ_approvals_approve", `{"id":"call_1"}`, coder, nil, confirm, GuardrailViolated + " missing_confirm"},
+		{"a person's, unguarded", "writ_approvals_approve", `{"id":"call_1"}`, coder, nil, forbidden("writ approval approve ID"), InvokeFailed},
+		{"a person's, with nothing", "writ_config_reload", `{}`, coder, nil, forbidden("writ config reload"), InvokeFailed},
+		{"a person's, with nonsense", "writ_approvals_approve", `{"confirm":1,"bogus":2}`, coder, nil, forbidden("writ approval approve ID"), InvokeFailed},
+		{"a person's, and nobody", "writ_approvals_approve", `{"id":"call_1"}`, nobody, nil, actor, GuardrailViolated + " missing_actor"},
 		{"not here", "writ_agents_delegate", `{"name":"kid"}`, coder, nil,
 			`{"domain_code":"not_supported","error_type":"NotSupportedError","message":"a child's token must not pass through a model; make the child with 'writ agent delegate NAME', or POST /v1/delegations","status":"error"}`, CapabilityGap},
 		{"not yet", "writ_health_show", `{}`, coder, nil,
@@ -146,16 +149,16 @@ func TestPeoplesOperations(t *testing.T) {
 			continue
 		}
 		n++
-		args := `{"confirm":true,"reason":"now"`
-		for _, p := range o.params {
-			if p.required {
-				args += fmt.Sprintf(`,%q:%s`, p.name, map[valueKind]string{text: `"x"`, number: "1"}[p.kind])
-			}
+		all := `{`
+		for i, p := range o.params {
+			all += strings.Repeat(",", min(i, 1)) + fmt.Sprintf(`%q:%s`, p.name, map[valueKind]string{text: `"x"`, number: "1", truth: "true"}[p.kind])
 		}
-		s := &counter{}
-		res := s.ask(t, o.name, args+"}", coder)
-		if !res.IsError || len(s.done) > 0 || res.Content != `{"domain_code":"forbidden","error_type":"ForbiddenError","message":"only a person does this: `+o.person+`","status":"error"}` {
-			t.Errorf("%s: %s, done %d", o.name, res.Content, len(s.done))
+		for _, args := range []string{"{}", all + "}"} {
+			s := &counter{}
+			res := s.ask(t, o.name, args, coder)
+			if !res.IsError || len(s.done) > 0 || res.Content != `{"domain_code":"forbidden","error_type":"ForbiddenError","message":"only a person does this: `+o.person+`","status":"error"}` {
+				t.Errorf("%s %s: %s, done %d", o.name, args, res.Content, len(s.done))
+			}
 		}
 	}
 	if n < 10 {

@@ -52,18 +52,24 @@ func write(domain, action, title, about string, params ...param) operation {
 }
 
 // admin is an operation that is not done by the way: it takes confirm and a reason.
+// They are asked for before anything else, here and by the schema.
 func admin(domain, action, title, about string, params ...param) operation {
-	o := read(domain, action, title, about, append(params,
-		param{name: "confirm", kind: truth, about: "Needed: true says that you mean it."},
-		param{name: "reason", kind: text, most: 500, free: true, about: "Needed: why you do it. It is written down."})...)
+	o := read(domain, action, title, about, append([]param{
+		{name: "confirm", kind: truth, required: true, about: "True says that you mean it."},
+		{name: "reason", kind: text, most: 500, free: true, required: true, about: "Why you do it. It is written down."},
+	}, params...)...)
 	o.kind = adminOp
 	return o
 }
 
-// byPerson is an admin operation that only a person does, elsewhere.
+// byPerson is an admin operation that only a person does, elsewhere. It requires no
+// argument: a caller is not led to confirm, or to give reasons for, what no agent can do.
 func byPerson(domain, action, title, command string, params ...param) operation {
 	o := admin(domain, action, title, "Only a person does this: "+command+".", params...)
 	o.person = command
+	for i := range o.params {
+		o.params[i].required = false
+	}
 	return o
 }
 
@@ -90,8 +96,8 @@ func (o operation) answer(ctx context.Context, c writ.Call) writ.Result {
 	return f.result()
 }
 
-// carryOut checks in this order: who calls, what an admin operation needs, the
-// arguments; then whether this can be done here.
+// carryOut checks in this order: who calls, whether an agent can do this at all, what
+// an admin operation needs, the arguments; then whether this can be done here.
 func (o operation) carryOut(ctx context.Context, c writ.Call) (any, Args, error) {
 	members, err := membersOf(c.Args)
 	if err != nil {
@@ -103,8 +109,6 @@ func (o operation) carryOut(ctx context.Context, c writ.Call) (any, Args, error)
 	a, err := o.parse(members)
 	switch {
 	case err != nil:
-	case o.person != "":
-		err = writ.Fail(writ.Denied, "only a person does this: "+o.person, nil)
 	case o.gap != "":
 		err = unsupported(o.gap)
 	case o.do == nil:

@@ -15,11 +15,11 @@ func named(name, about string) param {
 }
 
 // surface is every operation there is, by domain. A domain is a function; a new one
-// is added here: upstreams, connections, egress, manifest, trust, toolsmith, analytics.
+// is added here: connections, egress, manifest, trust, toolsmith, analytics.
 func surface() []operation {
 	var out []operation
 	for _, domain := range [][]operation{
-		agents(), approvals(), audit(), config(), health(), invocations(), policies(), sandboxes(), tools(),
+		agents(), approvals(), audit(), config(), health(), invocations(), policies(), sandboxes(), tools(), upstreams(),
 	} {
 		out = append(out, domain...)
 	}
@@ -131,5 +131,16 @@ func tools() []operation {
 		byPerson(d, "accept", "Accept a definition", "writ tool accept NAME", toolName),
 		byPerson(d, "waive", "Waive a class", "writ tool waive NAME", toolName),
 		byPerson(d, "end_waiver", "End a waiver", "writ tool waive NAME --end", toolName),
+	}
+}
+
+func upstreams() []operation {
+	const d = "upstreams"
+	server := named("server", "A server's name; writ_upstreams_list shows them.")
+	return []operation{
+		listing(d, "list", "List MCP servers", "List the MCP servers behind the gateway whose tools you may use, and whether they are connected."),
+		read(d, "show", "Show an MCP server", "Show a server and those of its tools that are for you. What is new or changed is suspended until a person accepts it.", server),
+		write(d, "test", "Test an MCP server", "Connect to a server anew and say whether it works. 'writ upstream test NAME' says why it does not.", server),
+		byPerson(d, "accept", "Accept a server's tools", "writ upstream accept NAME", server),
 	}
 }

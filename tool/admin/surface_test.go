@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -64,7 +65,7 @@ func TestDefinitions(t *testing.T) {
 	if len(tools) != len(ops) || len(ops) < 40 {
 		t.Fatalf("%d tools of %d operations", len(tools), len(ops))
 	}
-	form := regexp.MustCompile(`^writ_(agents|approvals|audit|config|health|invocations|policy|sandbox|tools)_[a-z]+(_[a-z]+)*$`)
+	form := regexp.MustCompile(`^writ_(agents|approvals|audit|config|health|invocations|policy|sandbox|tools|upstreams)_[a-z]+(_[a-z]+)*$`)
 	for i, d := range tools {
 		o := ops[i]
 		if !form.MatchString(d.Name) || d.Name != o.name || d.Title == "" || !strings.HasSuffix(d.Description, ".") {
@@ -75,6 +76,9 @@ func TestDefinitions(t *testing.T) {
 			t.Errorf("%s: %+v", d.Name, d.Definition)
 		}
 		action, risk := map[kind]string{readOp: "code:read", writeOp: "code:write", adminOp: "code:write"}[o.kind], map[kind]string{readOp: "low", writeOp: "medium", adminOp: "high"}[o.kind]
+		if o.person != "" || o.gap != "" {
+			action, risk = "code:read", "low"
+		}
 		if string(d.Action) != action || d.Policy.Risk.String() != risk || *d.Hints.ReadOnly != (o.kind == readOp) {
 			t.Errorf("%s is %s of %s, risk %s", d.Name, o.kind, d.Action, d.Policy.Risk)
 		}
@@ -86,6 +90,16 @@ func TestDefinitions(t *testing.T) {
 		}
 		if (o.person != "" && o.kind != adminOp) || o.list && o.kind != readOp {
 			t.Errorf("%s is %s", d.Name, o.kind)
+		}
+		var schema struct{ Required []string }
+		if err := json.Unmarshal(d.Schema, &schema); err != nil {
+			t.Fatal(err)
+		}
+		switch first := schema.Required; {
+		case o.person != "" && len(first) > 0:
+			t.Errorf("%s is a person's and requires %v", d.Name, first)
+		case o.person == "" && o.kind == adminOp && (len(first) < 2 || first[0] != "confirm" || first[1] != "reason"):
+			t.Errorf("%s requires %v", d.Name, first)
 		}
 	}
 }

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// fetchers are programs that fetch what they run over the network, by what stands first in
+// their arguments; none: always.
+var fetchers = map[string][]string{
+	"npx": nil, "bunx": nil, "uvx": nil, "npm": {"exec", "x"}, "pnpm": {"dlx"}, "yarn": {"dlx"}, "pipx": {"run"}, "uv": {"tool", "run"},
+}
+
+// unboxable is why a command will not do in a box, with what does; empty: nothing is known
+// against it.
+func unboxable(name string, command []string) string {
+	if len(command) == 0 {
+		return ""
+	}
+	program := filepath.Base(command[0])
+	words, fetches := fetchers[program]
+	switch {
+	case program == "docker" || program == "podman":
+		return fmt.Sprintf("%s: %s has its containers started outside the box, which a box does not reach; install the server itself and name its program: %s upstream add %s -- PROGRAM", name, program, self(), name)
+	case !fetches || len(words) > 0 && (len(command) < 2 || !slices.Contains(words, command[1])):
+		return ""
+	}
+	install := "npm install PACKAGE in a directory of its own"
+	run := "node DIR/node_modules/PACKAGE/dist/index.js"
+	if strings.HasPrefix(program, "uv") || program == "pipx" {
+		install, run = "make a virtual environment and pip install PACKAGE in it", "DIR/bin/PROGRAM"
+	}
+	return fmt.Sprintf("%s: %s fetches what it runs over the network, which a box does not have; %s, and name its file: %s upstream add %s --read DIR -- %s", name, program, install, self(), name, run)
+}
+
+// outsideHint offers what a command names and its box does not reach. It is not given
+// without being asked for: a client's file names whole homes.
+func outsideHint(paths []string) []string {
+	var out []string
+	for _, p := range paths {
+		p = oneLine(p)
+		out = append(out, fmt.Sprintf("%s is not in its box; where it needs it: --read %s or --write %s", p, p, p))
+	}
+	return out
+}
+
+// printLines prints a text of several lines below each other, after a key.
+func printLines(key, text string) {
+	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
+		fmt.Println(key + visible(strings.TrimRight(line, "\r")))
+		key = strings.Repeat(" ", len(key))
+	}
+}
+
+// safely is text on one line that the daemon has made safe already; what is not after all
+// is spelled out.
+func safely(s string) string {
+	if plain := strings.ReplaceAll(s, "<U+", "<U-"); oneLine(plain) == plain {
+		return s
+	}
+	return oneLine(s)
+}

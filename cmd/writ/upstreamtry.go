@@ -1,0 +1,89 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/writ-run/writ/client"
+)
+
+func (a *app) upstreamTest() *cobra.Command {
+	return &cobra.Command{
+		ValidArgsFunction: a.offer(upstreamNames),
+		Use:               "test NAME", Short: "Connect to a server anew and say how it goes", Args: exactly(1, aServer),
+		Long: `Connect to a server anew, beside the connection there is, read all it offers, and
+compare that with what people accepted. A program is started in its box once more for
+it. The exit code is 1 if that fails. A server that waits for its next attempt is tried
+at once after one that succeeds; one that is connected is read again, and goes on as
+the process it is: 'writ upstream restart' starts another.`,
+		Example: "  writ upstream test files",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			daemon, err := a.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if u, err := daemon.Upstream(cmd.Context(), args[0]); err != nil {
+				return err
+			} else if why := unboxable(u.Name, u.Command); why != "" && !a.json {
+				fmt.Fprintln(os.Stderr, "warning:", visible(why))
+			}
+			t, err := daemon.TestUpstream(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if a.json {
+				err = printJSON(t)
+			} else {
+				showTest(t)
+			}
+			if err == nil && !t.OK {
+				return exitCode(exitError)
+			}
+			return err
+		},
+	}
+}
+
+func showTest(t client.UpstreamTest) {
+	for _, s := range t.Steps {
+		fmt.Println("ok:", oneLine(s))
+	}
+	if !t.OK {
+		printLines("failed: ", t.Failed)
+		for _, hint := range outsideHint(t.Outside) {
+			printLines("        ", hint)
+		}
+	}
+}
+
+func (a *app) upstreamRestart() *cobra.Command {
+	return &cobra.Command{
+		ValidArgsFunction: a.offer(upstreamNames),
+		Use:               "restart NAME", Short: "End a server's process or connection, and begin anew", Args: exactly(1, aServer),
+		Long: `End a server's process, or the connection with one at a URL, and begin anew. Calls that
+it has not answered fail. What it offers then is held against what people accepted. The
+exit code is 1 if it does not come up.`,
+		Example: "  writ upstream restart files",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			daemon, err := a.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			u, err := daemon.RestartUpstream(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if a.json {
+				err = printJSON(u)
+			} else {
+				showUpstream(u)
+			}
+			if err == nil && u.State == "failed" {
+				return exitCode(exitError)
+			}
+			return err
+		},
+	}
+}
