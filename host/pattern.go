@@ -48,6 +48,8 @@ func ParsePattern(s string) (Pattern, error) {
 		return parsePublic(s)
 	case strings.HasPrefix(s, "*."):
 		return parseBelow(s)
+	case strings.Contains(s, "://"):
+		return Pattern{}, fail("pattern", s, "is a URL; write its host alone, such as example.com or example.com:8080")
 	case strings.Contains(s, "/"):
 		return parseWithin(s)
 	}
@@ -130,6 +132,9 @@ func portOr443(s string) (uint16, error) {
 	}
 	return parsePort(s[1:])
 }
+
+// Port is the one that the pattern is about; 0 of the zero Pattern.
+func (p Pattern) Port() uint16 { return p.port }
 
 // String is the normal form, always with the port; ParsePattern reads it back to
 // an equal Pattern. It is empty for the zero Pattern.

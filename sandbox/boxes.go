@@ -143,7 +143,7 @@ func (b *Boxes) keyOf(d Driver, w writ.Writ, spec Spec, p Plan) key {
 	c := w.Call()
 	k := key{d.Name(), c.Agent, c.Person, c.Session, "", p.Alike()}
 	switch {
-	case spec.Alone, w.Approval().ID != "", w.Decision().Class == writ.ClassWrite, c.Agent == "", c.Session == "":
+	case spec.Alone, w.Confinement().Network.Mode != writ.NetworkNone, w.Approval().ID != "", w.Decision().Class == writ.ClassWrite, c.Agent == "", c.Session == "":
 		return key{}
 	case s == PerAgent:
 		return k

@@ -29,6 +29,7 @@ var runLimits = writ.Limits{Pids: 4096, Files: 1 << 14, Size: 1 << 40}
 // confined is what a person lets a command reach.
 type confined struct {
 	read, write, env, programs []string
+	hosts, ranges              []string
 	dir                        string
 	timeout                    lasting
 	limits                     writ.Limits
@@ -40,16 +41,20 @@ const runLong = `Run any command in a sandbox, without a daemon. It can read the
 current directory, change the current directory, and nothing else: no network, no
 other process, a home and a /tmp of its own that are gone afterwards.
 
+--allow-host lets it reach a host by TCP. Programs need no settings for that. Names are
+resolved outside, TLS and HTTP must be to the host that was named, and what is refused is
+told on standard error with what would allow it.
+
 Its home has your name and address for git and nothing else of yours. Package caches
 that you have (Go modules, npm, cargo) can be read; what it builds is cached for this
-directory alone (writ/build in your cache directory). Package managers are told that
+directory alone (writ/build in your cache directory). Package managers are told where
 there is no network. Its PATH has the system's directories, and those of yours that it
 can reach. With a terminal, the command has one of its own: full-screen programs and
 job control work, Ctrl-C reaches the command; without one for its output it has no
 input from the keyboard.
 
---policy reads the same from a file: read, write, env, programs, timeout, memory_mib,
-pids. Flags add to it, and its paths are from where it lies.
+--policy reads the same from a file: read, write, env, programs, hosts, ranges, timeout,
+memory_mib, pids. Flags add to it, and its paths are from where it lies.
 
 Exit code: the command's; 128 and the signal's number where one ended it; 124 after
 --timeout; 125 if it was not started.`
@@ -61,6 +66,7 @@ func (a *app) runCommand() *cobra.Command {
 		Example: `  writ run -- make test
   writ run --write ../shared -- ./build.sh
   writ run --read ~/data --env LANG -- python3 analyse.py
+  writ run --allow-host example.com -- curl https://example.com/
   writ run --timeout 10m -- go test ./...
   writ run --policy ci.yaml -- npm ci`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -100,6 +106,8 @@ func (c *confined) flags(cmd *cobra.Command) {
 	f.StringArrayVar(&c.write, "write", nil, "a file or directory that it can change as well (again for more)")
 	f.StringArrayVar(&c.env, "env", nil, "a variable of yours that it gets, or NAME=VALUE (again for more)")
 	f.StringArrayVar(&c.programs, "program", nil, "only these programs can be executed, besides the command (again for more)")
+	f.StringArrayVar(&c.hosts, "allow-host", nil, "a host that it can reach: HOST, HOST:PORT, *.DOMAIN, ADDRESS/BITS:PORT; port 443 unless said (again for more)")
+	f.StringArrayVar(&c.ranges, "allow-range", nil, "addresses that are not public which those hosts may have, such as 10.0.0.0/8 (again for more)")
 	f.StringVar(&c.dir, "dir", "", "directory to run in, and to let it change (default: the current one)")
 	f.Var(&c.timeout, "timeout", "end it after this long")
 	f.BoolVar(&c.noCaches, "no-caches", false, "without your package caches and the build cache")

@@ -41,7 +41,12 @@ func (a *app) runConfined(ctx context.Context, c *confined, argv []string) error
 	if err := a.hideOwn(&confine); err != nil {
 		return notStarted(err)
 	}
-	o := native.Options{Options: reach.Options{PathPrefixes: pathPrefixes(os.Getenv("PATH"), slices.Concat(confine.Read, confine.Write))}}
+	network, outlet, err := c.network()
+	if err != nil {
+		return err
+	}
+	confine.Network = network
+	o := native.Options{Outlet: outlet, Options: reach.Options{PathPrefixes: pathPrefixes(os.Getenv("PATH"), slices.Concat(confine.Read, confine.Write))}}
 	if c.limits.Memory > 0 || c.limits.Pids > 0 {
 		o.Deployment = "writ-run" // whose groups bound all of it together
 	}
@@ -59,7 +64,9 @@ func (a *app) runConfined(ctx context.Context, c *confined, argv []string) error
 	if text := gitIdentity(); text != "" {
 		fg.Home[".gitconfig"] = text
 	}
-	maps.Copy(spec.Env, sandbox.Offline())
+	if outlet == nil {
+		maps.Copy(spec.Env, sandbox.Offline())
+	}
 	if !c.noCaches {
 		if fg.Own, err = addCaches(&confine, spec.Env, dir); err != nil {
 			return notStarted(err)

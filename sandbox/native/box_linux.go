@@ -3,6 +3,7 @@ package native
 import (
 	"context"
 	"errors"
+	"io"
 	"sync"
 	"syscall"
 	"time"
@@ -18,6 +19,7 @@ type box struct {
 	runner *runner
 	script *script
 	covers covers
+	out    io.Closer // its way out; nil: none
 	grace  time.Duration
 	copies sync.WaitGroup
 	began  time.Time
@@ -37,8 +39,8 @@ type box struct {
 
 // run has the runner execute the command, and uses it up by that. What is kept for the
 // run is done with when it has ended, or by the caller on an error.
-func (r *runner) run(p *reach.Plan, spec sandbox.Spec, kept covers) (*box, error) {
-	b := &box{runner: r, script: &script{}, grace: p.Grace, began: time.Now(), over: make(chan struct{}), covers: kept}
+func (r *runner) run(p *reach.Plan, spec sandbox.Spec, kept covers, out io.Closer) (*box, error) {
+	b := &box{runner: r, script: &script{}, grace: p.Grace, began: time.Now(), over: make(chan struct{}), covers: kept, out: out}
 	if err := r.keep(kept); err != nil {
 		return nil, err
 	}
@@ -79,6 +81,9 @@ func (b *box) watch(wall time.Duration) {
 		b.endErr = b.executed()
 		if err := b.listen(); b.endErr == nil {
 			b.endErr = err
+		}
+		if b.out != nil {
+			b.out.Close() // nothing is left that it could serve
 		}
 		undone, err := b.covers.done()
 		b.exit.Undone = undone

@@ -50,9 +50,6 @@ func (d *Driver) Foreground(ctx context.Context, w writ.Writ, spec sandbox.Spec,
 	if err := d.possible(); err != nil {
 		return Process{}, err
 	}
-	if w.Confinement().Network.Mode != writ.NetworkNone {
-		return Process{}, writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: driver native does not enforce host_allowlist", nil)
-	}
 	p, err := d.plan(w, spec, nil)
 	if err != nil {
 		return Process{}, err

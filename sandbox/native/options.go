@@ -18,6 +18,8 @@ type Options struct {
 	Deployment string
 	// Program is this program's own file, which a probe shows inside. Empty: found.
 	Program string
+	// Outlet is the way out of boxes that reach hosts. Nil: none does.
+	Outlet sandbox.Outlet
 }
 
 // New makes a driver. It does nothing yet.

@@ -3,6 +3,7 @@ package native
 import (
 	"context"
 	"errors"
+	"io"
 	"maps"
 	"slices"
 
@@ -15,6 +16,7 @@ import (
 type plan struct {
 	*reach.Plan
 	driver *Driver
+	writ   writ.Writ
 	spec   sandbox.Spec
 	show   map[string]string
 	view   view
@@ -26,7 +28,7 @@ func (d *Driver) plan(w writ.Writ, spec sandbox.Spec, show map[string]string) (*
 	if err != nil {
 		return nil, err
 	}
-	return &plan{p, d, spec, show, viewOf(p)}, nil
+	return &plan{p, d, w, spec, show, viewOf(p)}, nil
 }
 
 // show starts a box that is for probing only, with files besides those of the writ.
@@ -80,11 +82,18 @@ func (p *plan) Start(ctx context.Context) (sandbox.Box, error) {
 // runIn runs it by a runner, with protected names kept.
 func (p *plan) runIn(ctx context.Context, r *runner) (*box, error) {
 	kept, err := p.cover(ctx)
+	var out io.Closer
+	if err == nil {
+		out, err = p.wayOut(r)
+	}
 	var b *box
 	if err == nil {
-		b, err = r.run(p.Plan, p.spec, kept)
+		b, err = r.run(p.Plan, p.spec, kept, out)
 	}
 	if err != nil {
+		if out != nil {
+			out.Close()
+		}
 		_, failed := kept.done()
 		return nil, errors.Join(err, failed)
 	}

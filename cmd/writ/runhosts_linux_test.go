@@ -1,0 +1,85 @@
+package main
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/writ-run/writ/egress/lab"
+)
+
+// Programs that know nothing of writ reach the hosts that a person named, and nothing
+// else, by no way that they try.
+func TestRunHosts(t *testing.T) {
+	if !lab.Run(t) {
+		return
+	}
+	w := newWorld(t, standard, "")
+	ca := lab.NewAuthority(t)
+	names := lab.Names(t, map[string][][]string{
+		"good.test": {{lab.Public}}, "bad.test": {{lab.Other}}, "inner.test": {{lab.Private}}, "mixed.test": {{lab.Public, lab.Private}},
+		"cloud.test": {{lab.Metadata}}, "moves.test": {{lab.Public}, {lab.Private}}, "a.wild.test": {{lab.Public}}, "wild.test": {{lab.Public}},
+	})
+	for _, at := range []string{lab.Public, lab.Other, lab.Private, lab.Metadata} {
+		lab.Web(t, at+":443", ca)
+		lab.Web(t, at+":80", nil)
+	}
+	curl := func(args ...string) []string {
+		return append([]string{"--read", ca.File, "--", "curl", "-sS", "-m", "5", "--cacert", ca.File}, args...)
+	}
+	good := []string{"--allow-host", "good.test"}
+	both := []string{"--allow-host", "good.test", "--allow-host", "good.test:80"}
+	for _, c := range []struct {
+		name     string
+		flags    []string
+		command  []string
+		out, err string // regular expressions
+	}{
+		{"a host that was named", good, curl("https://good.test/"), `^GET good\.test at 93\.184\.216\.34:443\n$`, `^$`},
+		{"it changes something there", good, curl("-d", "x", "https://good.test/"), `^POST good\.test at `, `^$`},
+		{"plain HTTP", both, curl("http://good.test/"), `^GET good\.test at 93\.184\.216\.34:80\n$`, `^$`},
+		{"a wildcard", []string{"--allow-host", "*.wild.test"}, curl("https://a.wild.test/"), `^GET a\.wild\.test `, `^$`},
+		{"its apex", []string{"--allow-host", "*.wild.test"}, curl("https://wild.test/"), `^$`, `dns wild\.test: host_not_allowed \(--allow-host wild\.test:443 would allow it\)`},
+		{"another host", good, curl("https://bad.test/"), `^$`, `dns bad\.test: host_not_allowed \(--allow-host bad\.test:443 would allow it\)`},
+		{"another port", good, curl("http://good.test/"), `^$`, `connect 93\.184\.216\.34:80: host_not_allowed \(--allow-host good\.test:80 would allow it\)`},
+		{"an address", good, curl("-k", "https://93.184.216.35/"), `^$`, `connect 93\.184\.216\.35:443: nobodys_address`},
+		{"another name at an address", good, curl("--resolve", "good.test:443:93.184.216.35", "https://good.test/"), `^$`, `connect 93\.184\.216\.35:443: nobodys_address`},
+		{"its address by number", good, curl("-k", "https://93.184.216.34/"), `^$`, `nobodys_address`},
+		{"another name in TLS", good, []string{"--", "sh", "-c", "echo | timeout 5 openssl s_client -connect good.test:443 -servername bad.test"}, ``, `connect good\.test:443: other_name \(it names bad\.test\)`},
+		{"no name in TLS", good, []string{"--", "sh", "-c", "echo | timeout 5 openssl s_client -connect good.test:443 -noservername"}, ``, `connect good\.test:443: no_name`},
+		{"another name in a request", both, curl("-H", "Host: bad.test", "http://good.test/"), `^writ: other_name: the request is for "bad\.test", and the connection is to good\.test:80\n$`, `http good\.test:80: other_name`},
+		{"two names in a request", both, curl("--request-target", "http://bad.test/", "http://good.test/"), `^writ: other_name: the request is for "bad\.test"`, `http good\.test:80: other_name`},
+		{"the second request of a connection", both, []string{"--", "bash", "-c", `exec 3<>/dev/tcp/good.test/80; printf 'GET / HTTP/1.1\r\nHost: good.test\r\n\r\nGET / HTTP/1.1\r\nHost: bad.test\r\nConnection: close\r\n\r\n' >&3; timeout 5 cat <&3`}, `GET good\.test at (?s:.*)writ: other_name`, `other_name`},
+		{"a private answer", []string{"--allow-host", "inner.test"}, curl("https://inner.test/"), `^$`, `dns inner\.test: address_not_open \(its address 10\.20\.30\.40 is private; --allow-range would allow it\)`},
+		{"which was allowed", []string{"--allow-host", "inner.test", "--allow-range", "10.20.30.40/32"}, curl("https://inner.test/"), `^GET inner\.test at 10\.20\.30\.40:443\n$`, `^$`},
+		{"one private among several", []string{"--allow-host", "mixed.test"}, curl("https://mixed.test/"), `^$`, `dns mixed\.test: address_not_open`},
+		{"the cloud's own address", []string{"--allow-host", "cloud.test:80"}, curl("http://cloud.test/"), `^$`, `dns cloud\.test: address_not_open \(its address 169\.254\.169\.254 is metadata`},
+		{"a range", []string{"--allow-host", "10.20.30.0/24:443", "--allow-range", "10.20.30.0/24"}, curl("-k", "--connect-to", "::10.20.30.40:443", "https://10.20.30.40/"), ``, `no_name`},
+		{"datagrams", good, []string{"--", "bash", "-c", "exec 3<>/dev/udp/93.184.216.34/443; echo x >&3; echo x >&3"}, ``, `refused`},
+		{"names by another server", good, []string{"--", "python3", "-c", `
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(3)
+s.sendto(bytes.fromhex("123401000001000000000000") + b"\x04data\x03bad\x04test\x00\x00\x01\x00\x01", ("93.184.216.35", 53))
+print(s.recv(512)[3] & 15)`}, `^3\n$`, `dns data\.bad\.test: host_not_allowed`},
+		{"the box's own loopback", good, []string{"--", "python3", "-c", `
+import socket, threading
+l = socket.create_server(("127.0.0.1", 8080))
+threading.Thread(target=lambda: l.accept()[0].sendall(b"mine")).start()
+print(socket.create_connection(("127.0.0.1", 8080)).recv(4).decode())`}, `^mine\n$`, `^$`},
+		{"no host at all", nil, curl("https://good.test/"), `^$`, `Could not resolve host`},
+		{"a pattern that is none", []string{"--allow-host", "https://good.test"}, []string{"--", "echo", "ran"}, `^$`, `--allow-host: pattern "https://good\.test" is a URL; write its host alone`},
+		{"a range that is none", append(good, "--allow-range", "10.0.0.1/8"), []string{"--", "echo", "ran"}, `^$`, `--allow-range "10\.0\.0\.1/8": write a range such as 10\.0\.0\.0/8`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := w.confines("", append(append([]string{"--no-caches"}, c.flags...), c.command...)...)
+			if !regexp.MustCompile(c.out).MatchString(o.out) || !regexp.MustCompile(c.err).MatchString(o.err) {
+				t.Errorf("out %q\nwant %s\nerr %q\nwant %s", o.out, c.out, o.err, c.err)
+			}
+		})
+	}
+	for _, asked := range names.Asked() {
+		if strings.HasSuffix(asked, "bad.test") {
+			t.Errorf("%s was asked about outside", asked)
+		}
+	}
+}

@@ -1,0 +1,185 @@
+package divert
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/google/nftables"
+	"github.com/google/nftables/binaryutil"
+	"github.com/google/nftables/expr"
+	"github.com/mdlayher/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// The ports of the two sockets within a namespace. Connecting to them by these numbers
+// leads to where a connection to anything else that nobody allowed does.
+const (
+	TCPPort = 1
+	DNSPort = 53
+)
+
+// Sockets are what has to be opened in a namespace, not bound to anything yet.
+type Sockets struct {
+	Route  int // netlink, NETLINK_ROUTE
+	Filter int // netlink, NETLINK_NETFILTER
+	TCP    int // stream, IPv4
+	DNS    int // datagram, IPv4
+	DNSTCP int // stream, IPv4, for answers that do not fit
+}
+
+// Set leads TCP and DNS of the namespace to the sockets, which are bound and listen
+// afterwards. The netlink sockets are not needed any more then.
+func (s Sockets) Set() error {
+	any := &unix.SockaddrInet4{Port: TCPPort}
+	names := &unix.SockaddrInet4{Port: DNSPort} // whichever address of its own a box asks
+	if err := errors.Join(
+		step("bind the socket for connections", unix.Bind(s.TCP, any)), step("listen", unix.Listen(s.TCP, backlog)),
+		step("bind the socket for names", unix.Bind(s.DNS, names)),
+		step("bind the stream for names", unix.Bind(s.DNSTCP, names)), step("listen", unix.Listen(s.DNSTCP, 16)),
+	); err != nil {
+		return err
+	}
+	rules, err := rules()
+	if err != nil {
+		return err
+	}
+	return errors.Join(step("route", send(s.Route, everywhere(), 1)), step("redirect", send(s.Filter, rules.batch, rules.asked)))
+}
+
+const backlog = 128
+
+func step(what string, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+// everywhere makes every address one of the namespace's own, which is what gets a packet
+// to the rules below: there would be no way to it otherwise.
+func everywhere() []byte {
+	const rtaOif = unix.RTA_OIF
+	body := make([]byte, unix.SizeofRtMsg)
+	body[0] = unix.AF_INET        // family; the destination has no bits: any
+	body[4] = unix.RT_TABLE_LOCAL // table
+	body[5] = unix.RTPROT_BOOT    // protocol
+	body[6] = unix.RT_SCOPE_HOST  // scope
+	body[7] = unix.RTN_LOCAL      // type
+	ae := netlink.NewAttributeEncoder()
+	ae.Uint32(rtaOif, loopback)
+	attrs, _ := ae.Encode() // a number always encodes
+	m := netlink.Message{Header: netlink.Header{
+		Length: uint32(unix.NLMSG_HDRLEN + len(body) + len(attrs)), Type: unix.RTM_NEWROUTE, Sequence: 1,
+		Flags: netlink.Request | netlink.Acknowledge | netlink.Create | netlink.Excl,
+	}, Data: append(body, attrs...)}
+	b, _ := m.MarshalBinary() // its length was set just now
+	return b
+}
+
+const loopback = 1 // the index of the first device of every namespace
+
+type composed struct {
+	batch []byte
+	asked int // acknowledgements
+}
+
+// rules are the same for every box, and put together once:
+//
+//	table ip writ {
+//	  chain out {
+//	    type nat hook output priority dstnat;
+//	    ip daddr 127.0.0.0/8 return
+//	    meta l4proto tcp tcp dport 53 redirect to :53
+//	    meta l4proto udp udp dport 53 redirect to :53
+//	    meta l4proto tcp redirect to :TCPPort
+//	  }
+//	}
+var rules = sync.OnceValues(func() (composed, error) {
+	var out composed
+	// The library knows how rules are written; they are sent by a socket of the box's own,
+	// which it does not know.
+	c, err := nftables.New(nftables.WithTestDial(func(all []netlink.Message) ([]netlink.Message, error) {
+		for i := range all {
+			all[i].Header.Sequence = uint32(i + 1)
+			b, err := all[i].MarshalBinary()
+			if err != nil {
+				return nil, err
+			}
+			out.batch = append(out.batch, b...)
+			if all[i].Header.Flags&netlink.Acknowledge != 0 {
+				out.asked++
+			}
+		}
+		return all, nil
+	}))
+	if err != nil {
+		return out, err
+	}
+	table := c.AddTable(&nftables.Table{Family: nftables.TableFamilyIPv4, Name: "writ"})
+	chain := c.AddChain(&nftables.Chain{Name: "out", Table: table, Type: nftables.ChainTypeNAT, Hooknum: nftables.ChainHookOutput, Priority: nftables.ChainPriorityNATDest})
+	for _, e := range [][]expr.Any{
+		within([]byte{127, 0, 0, 0}, []byte{255, 0, 0, 0}, &expr.Verdict{Kind: expr.VerdictReturn}),
+		to(unix.IPPROTO_TCP, 53, DNSPort), to(unix.IPPROTO_UDP, 53, DNSPort), to(unix.IPPROTO_TCP, 0, TCPPort),
+	} {
+		c.AddRule(&nftables.Rule{Table: table, Chain: chain, Exprs: e})
+	}
+	return out, c.Flush()
+})
+
+// within matches a destination.
+func within(address, mask []byte, then ...expr.Any) []expr.Any {
+	return append([]expr.Any{
+		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: 16, Len: 4},
+		&expr.Bitwise{SourceRegister: 1, DestRegister: 1, Len: 4, Mask: mask, Xor: make([]byte, 4)},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: address},
+	}, then...)
+}
+
+// to leads a protocol, to a port or to all, to a port of ours.
+func to(protocol byte, port, ours uint16) []expr.Any {
+	out := []expr.Any{
+		&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: 1},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{protocol}},
+	}
+	if port != 0 {
+		out = append(out, &expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: 2, Len: 2},
+			&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: binaryutil.BigEndian.PutUint16(port)})
+	}
+	return append(out, &expr.Immediate{Register: 1, Data: binaryutil.BigEndian.PutUint16(ours)},
+		&expr.Redir{RegisterProtoMin: 1})
+}
+
+// send sends messages, and reads as many acknowledgements as were asked for. The first
+// refusal is the error.
+func send(socket int, messages []byte, asked int) error {
+	if err := unix.Sendto(socket, messages, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+		return err
+	}
+	b := make([]byte, 8192)
+	for asked > 0 {
+		n, _, err := unix.Recvfrom(socket, b, 0)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for rest := b[:n]; len(rest) >= unix.NLMSG_HDRLEN+4; {
+			size := binary.NativeEndian.Uint32(rest)
+			if binary.NativeEndian.Uint16(rest[4:]) == unix.NLMSG_ERROR {
+				asked--
+				if errno := int32(binary.NativeEndian.Uint32(rest[unix.NLMSG_HDRLEN:])); errno != 0 {
+					return unix.Errno(-errno)
+				}
+			}
+			size = (size + 3) &^ 3
+			if size < unix.NLMSG_HDRLEN || int(size) > len(rest) {
+				break
+			}
+			rest = rest[size:]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,86 @@
+package egress
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/miekg/dns"
+	"github.com/writ-run/writ/host"
+)
+
+// answerFor is how long an answer may be remembered in a box; the pin lasts as long as
+// the run.
+const answerFor = 60
+
+// answer answers one question of a box. Names that no rule has do not exist, whatever is
+// asked of them: not even that somebody asked gets out. Of those that do, only addresses
+// are told.
+func (p *Pass) answer(ctx context.Context, q *dns.Msg) *dns.Msg {
+	m := new(dns.Msg)
+	m.SetReply(q)
+	m.RecursionAvailable = true
+	if q.Opcode != dns.OpcodeQuery || len(q.Question) != 1 || q.Question[0].Qclass != dns.ClassINET {
+		return m.SetRcode(q, dns.RcodeRefused)
+	}
+	ask := q.Question[0]
+	at := time.Now()
+	text := strings.ToLower(strings.TrimSuffix(ask.Name, "."))
+	say := func(e Event) { e.At, e.Kind, e.Host, e.Took = at, "dns", text, time.Since(at); p.say(e) }
+	h, err := host.Parse(text)
+	if _, isName := h.Name(); err != nil || !isName {
+		say(Event{Verdict: Malformed})
+		return m.SetRcode(q, dns.RcodeNameError)
+	}
+	rule, ok := p.ruleFor(h)
+	if !ok {
+		say(Event{Verdict: HostNotAllowed, Rule: wanted(h, p.ports)})
+		return m.SetRcode(q, dns.RcodeNameError)
+	}
+	if ask.Qtype != dns.TypeA {
+		return m // it exists, and has nothing of that kind
+	}
+	found, e := p.resolve(ctx, rule, h)
+	e.Rule = rule.At
+	if e.Verdict == Allowed && !p.pin(h, found) {
+		e.Verdict = TooMany
+	}
+	say(e)
+	switch e.Verdict {
+	case Allowed:
+		m.Answer = addresses(ask.Name, found)
+		return m
+	case NotResolved:
+		return m.SetRcode(q, dns.RcodeServerFailure)
+	}
+	return m.SetRcode(q, dns.RcodeNameError)
+}
+
+func addresses(name string, found []netip.Addr) []dns.RR {
+	out := make([]dns.RR, 0, len(found))
+	for _, a := range found {
+		out = append(out, &dns.A{Hdr: dns.RR_Header{Name: name, Rrtype: dns.TypeA, Class: dns.ClassINET, Ttl: answerFor}, A: net.IP(a.AsSlice())})
+	}
+	return out
+}
+
+// ruleFor is a rule that names a host, by whichever port.
+func (p *Pass) ruleFor(h host.Host) (Rule, bool) {
+	for _, port := range p.ports {
+		if r, ok := p.run.Rules.For(host.Endpoint{Host: h, Port: port}); ok {
+			return r, true
+		}
+	}
+	return Rule{}, false
+}
+
+// wanted is the rule that would allow a host, as a person would write it.
+func wanted(h host.Host, ports []uint16) string {
+	port := uint16(host.DefaultPort)
+	if len(ports) == 1 {
+		port = ports[0]
+	}
+	return host.Endpoint{Host: h, Port: port}.String()
+}

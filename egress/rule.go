@@ -1,0 +1,57 @@
+package egress
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/host"
+)
+
+// A Rule is one line of what may be reached, and what is said of it. The zero Rule
+// matches nothing.
+type Rule struct {
+	Host   host.Pattern
+	Class  writ.Class     // what talking to it counts as where nobody can see; write unless said
+	Ranges []netip.Prefix // which addresses it may have that are not public
+	Blind  bool           // TLS that names nobody, or hides whom, is let through
+	At     string         // where it is written
+}
+
+// Rules is an allowlist. An empty one allows nothing.
+type Rules []Rule
+
+// For is the rule that allows an endpoint: the first that names it.
+func (rs Rules) For(e host.Endpoint) (Rule, bool) {
+	for _, r := range rs {
+		if r.Host.Match(e) {
+			return r, true
+		}
+	}
+	return Rule{}, false
+}
+
+// Names reports whether a name may be asked about: some port of it is allowed.
+func (rs Rules) Names(h host.Host, ports []uint16) bool {
+	return slices.ContainsFunc(ports, func(p uint16) bool {
+		_, ok := rs.For(host.Endpoint{Host: h, Port: p})
+		return ok
+	})
+}
+
+// ports are all that the rules name.
+func (rs Rules) ports() []uint16 {
+	var out []uint16
+	for _, r := range rs {
+		if !slices.Contains(out, r.Host.Port()) {
+			out = append(out, r.Host.Port())
+		}
+	}
+	return out
+}
+
+// open says whether an address may be dialled, by its class.
+func (r Rule) open(a netip.Addr) (host.Class, bool) {
+	class := host.Classify(a)
+	return class, class.Public() || slices.ContainsFunc(r.Ranges, func(p netip.Prefix) bool { return p.Contains(a) })
+}

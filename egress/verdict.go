@@ -1,0 +1,45 @@
+package egress
+
+import (
+	"net/netip"
+	"time"
+)
+
+// A Verdict is the named reason why something was let through or not. It is what people
+// read in the log and the label of the metric, so the values are part of the contract.
+type Verdict string
+
+const (
+	Allowed Verdict = "allowed"
+
+	HostNotAllowed Verdict = "host_not_allowed" // no rule names it
+	AddressNotOpen Verdict = "address_not_open" // its address is not public, and the rule does not say the range
+	NobodysAddress Verdict = "nobodys_address"  // it is not an answer that this run got
+	NoName         Verdict = "no_name"          // TLS that names nobody
+	HiddenName     Verdict = "hidden_name"      // TLS whose name is encrypted
+	OtherName      Verdict = "other_name"       // TLS or HTTP that names somebody else than was dialled
+	NotSeen        Verdict = "not_seen"         // what it says cannot be seen, and would count as write
+	MethodRefused  Verdict = "method_refused"   // it changes something there
+	Malformed      Verdict = "malformed"        // not what it claims to be
+	TooMany        Verdict = "too_many"         // connections of one run
+	TooMuch        Verdict = "too_much"         // bytes of one run
+	NotResolved    Verdict = "not_resolved"     // there is no such name, or nobody answers
+	NotConnected   Verdict = "not_connected"    // the other side does not answer
+)
+
+// An Event is one connection or one question, when it is over.
+type Event struct {
+	At      time.Time      `json:"at"`
+	Call    string         `json:"call"`
+	Agent   string         `json:"agent"`
+	Kind    string         `json:"kind"` // connect, dns or http
+	Host    string         `json:"host"` // host:port, or the name that was asked about
+	Address netip.AddrPort `json:"address,omitzero"`
+	Verdict Verdict        `json:"verdict"`
+	Class   string         `json:"address_class,omitempty"`
+	Rule    string         `json:"rule,omitempty"` // by which, or which would allow it
+	Detail  string         `json:"detail,omitempty"`
+	Sent    int64          `json:"sent"`
+	Got     int64          `json:"received"`
+	Took    time.Duration  `json:"took"`
+}

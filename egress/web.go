@@ -1,0 +1,202 @@
+package egress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/host"
+)
+
+// http lets through requests that are to whom the connection is, each by itself: what a
+// client sent is read to its end and written anew, so that the other side never reads two
+// requests where one was decided on.
+func (r *Relay) http(c *peeked, e Event, may []candidate) Event {
+	w := &web{relay: r, to: e, may: may}
+	w.proxy = &httputil.ReverseProxy{
+		Rewrite: w.rewrite, ErrorHandler: w.failed, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0),
+		Transport: &http.Transport{
+			DialContext:        func(context.Context, string, string) (net.Conn, error) { return w.dial() },
+			DisableCompression: true, MaxConnsPerHost: 1, ResponseHeaderTimeout: r.pass.broker.o.Limits.Idle,
+		},
+	}
+	defer w.proxy.Transport.(*http.Transport).CloseIdleConnections()
+	in := &counted{Conn: c, pass: r.pass, total: &w.in}
+	s := &http.Server{
+		Handler: w, ReadHeaderTimeout: beginWithin, IdleTimeout: r.pass.broker.o.Limits.Idle, MaxHeaderBytes: 64 << 10,
+		ErrorLog: log.New(io.Discard, "", 0), DisableGeneralOptionsHandler: true,
+	}
+	once := &single{conn: in, done: make(chan struct{})}
+	in.closed = once.end
+	s.Serve(once) // it ends with its one connection
+	s.Shutdown(r.life)
+	e.Host, e.Rule, e.Verdict = may[0].endpoint.String(), may[0].rule.At, Allowed
+	e.Sent, e.Got = w.out.Load(), w.got.Load()
+	if !r.pass.use(0) {
+		e.Verdict = TooMuch
+	}
+	return e
+}
+
+// web is the requests of one connection.
+type web struct {
+	relay        *Relay
+	to           Event
+	may          []candidate
+	proxy        *httputil.ReverseProxy
+	in, out, got atomic.Int64
+}
+
+func (w *web) dial() (net.Conn, error) {
+	c, err := w.relay.dial(w.to.Address)
+	if err != nil {
+		return nil, err
+	}
+	context.AfterFunc(w.relay.life, func() { c.Close() })
+	return &counted{Conn: c, pass: w.relay.pass, total: &w.got, sent: &w.out}, nil
+}
+
+// ServeHTTP decides one request.
+func (w *web) ServeHTTP(rw http.ResponseWriter, req *http.Request) {
+	m, verdict, why := w.decide(req)
+	e := Event{At: time.Now(), Kind: "http", Host: m.endpoint.String(), Address: w.to.Address, Verdict: verdict, Rule: m.rule.At, Detail: show(req.Method)}
+	defer func() { e.Took = time.Since(e.At); w.relay.pass.say(e) }()
+	if verdict != Allowed {
+		rw.Header().Set("Connection", "close")
+		http.Error(rw, fmt.Sprintf("writ: %s: %s", verdict, why), http.StatusForbidden)
+		return
+	}
+	w.proxy.ServeHTTP(rw, req)
+}
+
+// overrides are headers by which a request says that it is another one than its method.
+var overrides = []string{"X-Http-Method", "X-Http-Method-Override", "X-Method-Override"}
+
+func (w *web) decide(req *http.Request) (candidate, Verdict, string) {
+	none := w.may[0]
+	if req.URL.Host != "" && !strings.EqualFold(req.URL.Host, req.Host) || req.Method == http.MethodConnect {
+		return none, Malformed, "the request names two hosts"
+	}
+	m, ok := w.whom(req.Host)
+	if !ok {
+		return none, OtherName, fmt.Sprintf("the request is for %s, and the connection is to %s", strconv.Quote(show(req.Host)), none.endpoint)
+	}
+	if w.relay.pass.run.Class == writ.ClassWrite || m.rule.Class == writ.ClassReadOnly {
+		return m, Allowed, ""
+	}
+	switch req.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
+	default:
+		return m, MethodRefused, "a call that only reads sends GET, HEAD and OPTIONS"
+	}
+	if req.Header.Get("Upgrade") != "" {
+		return m, MethodRefused, "a call that only reads does not change the protocol"
+	}
+	for _, h := range overrides {
+		if req.Header.Get(h) != "" {
+			return m, MethodRefused, "a call that only reads does not send " + h
+		}
+	}
+	return m, Allowed, ""
+}
+
+// whom finds the host of a request among those that the connection may be to.
+func (w *web) whom(text string) (candidate, bool) {
+	name, port := text, w.to.Address.Port()
+	if h, p, err := net.SplitHostPort(text); err == nil {
+		if p != strconv.Itoa(int(port)) {
+			return candidate{}, false
+		}
+		name = h
+	} else if port != 80 {
+		return candidate{}, false
+	}
+	want, err := host.Parse(name)
+	for _, m := range w.may {
+		if err == nil && m.endpoint.Host == want {
+			return m, true
+		}
+	}
+	return candidate{}, false
+}
+
+func (w *web) rewrite(p *httputil.ProxyRequest) {
+	p.Out.URL.Scheme, p.Out.URL.Host = "http", w.to.Address.String()
+	p.Out.Host = p.In.Host
+}
+
+func (w *web) failed(rw http.ResponseWriter, _ *http.Request, err error) {
+	http.Error(rw, "writ: "+string(NotConnected)+": the other side did not answer", http.StatusBadGateway)
+}
+
+// single is a listener that has one connection.
+type single struct {
+	conn net.Conn
+	took atomic.Bool
+	done chan struct{}
+	over atomic.Bool
+}
+
+func (s *single) Accept() (net.Conn, error) {
+	if s.took.CompareAndSwap(false, true) {
+		return s.conn, nil
+	}
+	<-s.done
+	return nil, net.ErrClosed
+}
+
+func (s *single) end() {
+	if s.over.CompareAndSwap(false, true) {
+		close(s.done)
+	}
+}
+
+func (s *single) Close() error   { s.end(); return nil }
+func (s *single) Addr() net.Addr { return s.conn.LocalAddr() }
+
+// counted is a connection whose bytes are the run's.
+type counted struct {
+	net.Conn
+	pass        *Pass
+	total, sent *atomic.Int64
+	closed      func()
+}
+
+var errTooMuch = errors.New("the run may not send and receive more")
+
+func (c *counted) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.total.Add(int64(n))
+	if c.sent != nil && !c.pass.use(int64(n)) {
+		return n, errTooMuch
+	}
+	return n, err
+}
+
+func (c *counted) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	if c.sent != nil {
+		c.sent.Add(int64(n))
+		if !c.pass.use(int64(n)) {
+			return n, errTooMuch
+		}
+	}
+	return n, err
+}
+
+func (c *counted) Close() error {
+	if c.closed != nil {
+		defer c.closed()
+	}
+	return c.Conn.Close()
+}
