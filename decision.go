@@ -88,10 +88,11 @@ type Confinement struct {
 // Server is an MCP server, and what it reaches whatever a call says.
 type Server struct {
 	Name  string   `json:"name"`
-	Box   bool     `json:"box"`             // it runs in a box of its own, which reaches Read and Write and no network
+	Box   bool     `json:"box"`             // it runs in a box of its own, which reaches Read, Write and Hosts and nothing else
 	Read  []string `json:"read,omitempty"`  // besides the system's programs
 	Write []string `json:"write,omitempty"` // and reads
-	URL   string   `json:"url,omitempty"`   // where it is, when it is not in a box; what it reaches from there nobody here confines
+	Hosts []string `json:"hosts,omitempty"`
+	URL   string   `json:"url,omitempty"` // where it is, when it is not in a box; what it reaches from there nobody here confines
 }
 
 // Exec says which programs a process may execute.

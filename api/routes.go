@@ -135,6 +135,9 @@ func routes() []route {
 			summary: "Stream what happens to calls: event is tool_invocation_ and one of requested, denied, approval_required, approved, rejected, expired, started, completed, failed, cancelled, unknown. " +
 				"Last-Event-ID, or after, resumes; an agent gets its own and those of agents below it", refuses: []writ.Kind{writ.Conflict}},
 
+		{method: get, path: "/v1/egress", doors: operatorDoor, who: operator, id: "listEgress", summary: "List what left sandboxes and what was refused to, the newest first",
+			query: paged(egressFilters...), reply: client.Page[client.Egress]{}, run: listEgress},
+
 		{method: get, path: "/v1/sandboxes", doors: operatorDoor, who: operator, id: "listSandboxes", summary: "List the sandboxes there are: in use, and kept for the next call",
 			query: paged(), reply: client.Page[client.Sandbox]{}, run: listSandboxes},
 		{method: get, path: "/v1/sandboxes/{id}", doors: operatorDoor, who: operator, id: "showSandbox", summary: "One sandbox",

@@ -157,6 +157,7 @@ func walk(w *world) map[string]func(d door) answer {
 		},
 		"verifyLedger": op("GET", "/v1/ledger/verify", ""),
 		"exportLedger": op("GET", "/v1/ledger/export", ""),
+		"listEgress":   op("GET", "/v1/egress?call=call_x&agent=coder&verdict=refused&after=0&limit=5", ""),
 		"events":       nil, // it does not end by itself: TestEvents
 		"listSandboxes": func(d door) answer {
 			as(d, "POST", "/v1/calls", `{"tool":"shell_command","args":{"command":"true"}}`)
@@ -192,7 +193,7 @@ var order = []string{
 	"health", "openapi", "protectedResource", "protectedResourceMCP", "call", "batch", "openSession", "listSessions", "showSession", "startTask", "listTasks", "showTask", "rateTask", "endTask", "endSession",
 	"listTools", "showTool", "diffTool", "acceptTool", "waiveTool", "listWaivers", "endWaiver", "listUpstreams", "showUpstream", "testUpstream", "restartUpstream", "acceptUpstream", "listAgents", "showAgent", "delegate", "showTree", "endDelegation", "newToken", "revokeToken",
 	"listApprovals", "showApproval", "showArgument", "previewEdit", "decide", "listGrants", "revokeGrant",
-	"listInvocations", "showInvocation", "invocationEvents", "resolveInvocation", "cancelInvocation", "allInvocationEvents", "listLedger", "ledgerOfCall", "verifyLedger", "exportLedger", "events", "listSandboxes", "showSandbox", "killSandbox", "startUnconfined", "endUnconfined", "stop", "listStops", "lift",
+	"listInvocations", "showInvocation", "invocationEvents", "resolveInvocation", "cancelInvocation", "allInvocationEvents", "listLedger", "ledgerOfCall", "verifyLedger", "exportLedger", "listEgress", "events", "listSandboxes", "showSandbox", "killSandbox", "startUnconfined", "endUnconfined", "stop", "listStops", "lift",
 	"listPeople", "addPerson", "setRole", "setPassphrase", "explain", "showConfig", "reloadConfig", "doctor", "shutdown",
 }
 
@@ -222,7 +223,7 @@ func TestWalk(t *testing.T) {
 			t.Errorf("%d operations have an order and %d a step", len(order), len(steps))
 		}
 	}
-	for _, target := range []string{"/v1/sessions", "/v1/tasks", "/v1/tools", "/v1/tools/count_words", "/v1/agents", "/v1/agents/coder", "/v1/approvals", "/v1/ledger", "/v1/invocations", "/v1/grants", "/v1/waivers"} {
+	for _, target := range []string{"/v1/sessions", "/v1/tasks", "/v1/tools", "/v1/tools/count_words", "/v1/agents", "/v1/agents/coder", "/v1/approvals", "/v1/ledger", "/v1/egress", "/v1/invocations", "/v1/grants", "/v1/waivers"} {
 		w.ok(ask{door: operatorDoor, method: "GET", target: target})
 	}
 }

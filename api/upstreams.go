@@ -21,7 +21,7 @@ func showUpstream(x *exchange) (any, error) {
 func upstreamView(u engine.Upstream) client.Upstream {
 	s := u.Server
 	v := client.Upstream{
-		Name: u.Name, Kind: "stdio", Where: u.Where, Command: s.Command, Dir: s.Dir, Env: s.Env, Read: s.Read, Write: s.Write, Box: u.Box, URL: s.URL, Headers: s.Headers,
+		Name: u.Name, Kind: "stdio", Where: u.Where, Command: s.Command, Dir: s.Dir, Env: s.Env, Read: s.Read, Write: s.Write, Hosts: s.Hosts, Box: u.Box, URL: s.URL, Headers: s.Headers,
 		Prefix: string(s.InForce().Prefix), Enabled: s.Enabled, Disabled: s.Disabled, ReadAction: string(s.InForce().ReadAction),
 		State: u.State, Since: u.Since, Failed: u.Failed, Outside: u.Outside, Next: u.Next, Failures: u.Failures, Protocol: u.Version,
 		Tools: []client.UpstreamTool{}, Resources: u.Resources, Prompts: u.Prompts, Remedy: u.Remedy,

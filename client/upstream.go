@@ -16,6 +16,7 @@ type Upstream struct {
 	Env      map[string]string `json:"env,omitempty"`
 	Read     []string          `json:"read,omitempty" jsonschema:"what its box may read besides the system"`
 	Write    []string          `json:"write,omitempty" jsonschema:"what its box may write"`
+	Hosts    []string          `json:"hosts,omitempty" jsonschema:"the hosts that its box may reach"`
 	Box      string            `json:"sandbox,omitempty" jsonschema:"the driver of its box; left out: the best there is"`
 	URL      string            `json:"url,omitempty"`
 	Headers  map[string]string `json:"headers,omitempty"`

@@ -27,6 +27,7 @@ type File struct {
 	Sandboxing Sandboxing           `yaml:"sandboxing"`
 	Approvals  Approvals            `yaml:"approvals"`
 	Disclosure Disclosure           `yaml:"tool_disclosure"`
+	Egress     Egress               `yaml:"egress"`
 	Upstreams  map[string]Upstream  `yaml:"upstreams"`
 }
 
@@ -195,7 +196,6 @@ var notBuilt = map[string]string{
 	"people":                       "the people block (people are kept in the store; 'writ init' makes the first)",
 	"connections":                  "connections",
 	"secrets":                      "secret backends",
-	"egress":                       "egress",
 	"screening":                    "screening",
 	"policies":                     "operator policies",
 	"trust":                        "trust",

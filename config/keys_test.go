@@ -268,8 +268,19 @@ var rows = []row{
 		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.File.Upstreams["srv"].CallTimeout) }, first: "5s", then: "writ.yaml:2: upstreams.srv.call_timeout: must be over 0 and at most 10m", refusedOther: true},
 	{key: "upstreams.*.connect_timeout", text: "version: 1\nupstreams: {srv: {command: [prog], connect_timeout: $X}}\n", one: "5s", other: "11m", engine: true,
 		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.File.Upstreams["srv"].ConnectTimeout) }, first: "5s", then: "writ.yaml:2: upstreams.srv.connect_timeout: must be over 0 and at most 10m", refusedOther: true},
+	{key: "upstreams.*.hosts", text: "version: 1\nupstreams: {srv: {command: [prog], hosts: $X}}\n", one: "[a.example]", other: "['a.example/x']", engine: true,
+		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.File.Upstreams["srv"].Hosts) }, first: "[a.example:443]", refusedOther: true,
+		then: `writ.yaml:2: upstreams.srv.hosts[0]: pattern "a.example/x" is not a CIDR range; write one such as 10.0.0.0/8:8080 or [2001:db8::/32]:443`},
 	{key: "upstreams.*.read_action", text: "version: 1\nactions: {custom: {\"crm:read\": low}}\nupstreams: {srv: {command: [prog], read_action: $X}}\n", one: "crm:read", other: "code:reed", engine: true,
 		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.File.Upstreams["srv"].ReadAction) }, first: "crm:read", then: `writ.yaml:3: upstreams.srv.read_action: unknown action type "code:reed"; did you mean code:read?`, refusedOther: true},
+	{key: "egress.hosts.*.class", text: "version: 1\negress: {hosts: {'*.a.example': {class: $X}}}\n", one: "read_only", other: "none", engine: true,
+		see: saidOfHosts, first: "*.a.example:443 read_only [] false", refusedOther: true,
+		then: `writ.yaml:2: egress.hosts."*.a.example".class: none is no network at all; write read_only or write`},
+	{key: "egress.hosts.*.ranges", text: "version: 1\negress: {hosts: {a.example: {}, '*': {ranges: $X}}}\n", one: "[10.0.0.0/8]", other: "[10.0.0.1/8]", engine: true,
+		see: saidOfHosts, first: "a.example:443 write [] false, *:443 write [10.0.0.0/8] false", refusedOther: true,
+		then: `writ.yaml:2: egress.hosts."*".ranges[0]: "10.0.0.1/8" is not a range; write one such as 10.0.0.0/8`},
+	{key: "egress.hosts.*.unsafe_unnamed_tls", text: "version: 1\negress: {hosts: {a.example: {unsafe_unnamed_tls: $X}}}\n", one: "false", other: "true", engine: true,
+		see: saidOfHosts, first: "a.example:443 write [] false", then: "a.example:443 write [] true"},
 	{key: "tool_disclosure.active", text: "version: 1\ntool_disclosure: {active: $X}\n", one: "auto", other: "always", engine: true,
 		see: disclosing, first: "31 true, 1 false", then: "31 true, 1 true"},
 	{key: "tool_disclosure.l1_token_budget", text: "version: 1\ntool_disclosure: {l1_token_budget: $X}\n", one: "250", other: "249", engine: true,
@@ -419,6 +430,14 @@ func reach(name string) func(testing.TB, *Config) string {
 		}
 		return fmt.Sprintf("%s hosts %v", d.Effect, d.Confine.Network.Hosts)
 	}
+}
+
+func saidOfHosts(_ testing.TB, c *Config) string {
+	var out []string
+	for _, s := range c.Egress {
+		out = append(out, fmt.Sprint(s.Host, " ", s.Class, " ", s.Ranges, " ", s.Unnamed))
+	}
+	return strings.Join(out, ", ")
 }
 
 func reserve(name string) func(testing.TB, *Config) string {

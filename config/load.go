@@ -43,6 +43,7 @@ type Config struct {
 	tools      []string            // names of the tools there are
 	toolsErr   error               // why they could not be read
 	placed     map[string]string   // by key, where what is in files of their own was written
+	Egress     []Said              // what is said of hosts
 	serversErr error               // what is wrong with those files
 }
 
@@ -157,6 +158,7 @@ func (c *Config) check(d *strict.File, tools Tools, planned []ServerFile) {
 	c.checkSandboxing(d)
 	c.checkApprovals(d)
 	c.checkDisclosure(d)
+	c.checkEgress(d)
 	b := &builder{Config: c, d: d}
 	b.actions() // which servers name, too
 	c.checkUpstreams(d)

@@ -166,7 +166,7 @@ func TestServerText(t *testing.T) {
 	p := newPlace(t)
 	odd := "a \"b\" \\ ${X} #: é 🦊 \t\n'{}[]&*!%@\u2028"
 	u := Upstream{
-		Command: []string{"/x", odd, "null", "7"}, Dir: "/d", Env: map[string]string{"K": odd, "no": "true"}, Read: []string{"/r"}, Write: []string{"/w"},
+		Command: []string{"/x", odd, "null", "7"}, Dir: "/d", Env: map[string]string{"K": odd, "no": "true"}, Read: []string{"/r"}, Write: []string{"/w"}, Hosts: []string{"a.example:443"},
 		URL: "https://x.example", Headers: map[string]string{"X-A": "v: w"}, Prefix: "none", Enabled: []string{odd}, Disabled: []string{"y"},
 		Cacheable: []string{"c"}, Relay: []Relay{"sampling"}, CallTimeout: Duration(90e9), ConnectTimeout: Duration(15e9), ReadAction: "web:read",
 	}
@@ -177,7 +177,7 @@ func TestServerText(t *testing.T) {
 		}
 	}
 	for _, part := range []Upstream{
-		{Command: u.Command, Dir: u.Dir, Env: u.Env, Read: u.Read, Write: u.Write, Prefix: u.Prefix, Enabled: u.Enabled, Disabled: u.Disabled, Cacheable: u.Cacheable, Relay: u.Relay, CallTimeout: u.CallTimeout, ConnectTimeout: u.ConnectTimeout, ReadAction: u.ReadAction},
+		{Command: u.Command, Dir: u.Dir, Env: u.Env, Read: u.Read, Write: u.Write, Hosts: u.Hosts, Prefix: u.Prefix, Enabled: u.Enabled, Disabled: u.Disabled, Cacheable: u.Cacheable, Relay: u.Relay, CallTimeout: u.CallTimeout, ConnectTimeout: u.ConnectTimeout, ReadAction: u.ReadAction},
 		{URL: u.URL, Headers: u.Headers},
 	} {
 		must(t, os.WriteFile(p.config(), []byte("version: 1\n"), 0o600))

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/writ-run/writ/action"
+	"github.com/writ-run/writ/host"
 	"github.com/writ-run/writ/strict"
 )
 
@@ -23,6 +24,7 @@ type Upstream struct {
 	Env     map[string]string `yaml:"env"`     // added to its environment
 	Read    []string          `yaml:"read"`    // what its box may read besides the system
 	Write   []string          `yaml:"write"`   // and write
+	Hosts   []string          `yaml:"hosts"`   // and reach; empty: it has no network
 
 	URL     string            `yaml:"url"` // https, or http of this machine
 	Headers map[string]string `yaml:"headers"`
@@ -92,6 +94,14 @@ func (c *Config) checkUpstream(d *strict.File, key, name string, u Upstream) Ups
 			}
 		}
 	}
+	for i, text := range u.Hosts {
+		p, err := host.ParsePattern(text)
+		if err != nil {
+			d.Reject(fmt.Sprintf("%s[%d]", strict.Member(key, "hosts"), i), "%v", err)
+			continue
+		}
+		u.Hosts[i] = p.String()
+	}
 	if u.Dir != "" {
 		u.Dir, _ = c.path(d, strict.Member(key, "dir"), u.Dir)
 	}
@@ -130,7 +140,7 @@ func (c *Config) checkRemote(d *strict.File, key string, u Upstream) {
 	if _, err := Endpoint(u.URL); err != nil {
 		d.Reject(strict.Member(key, "url"), "%v", err)
 	}
-	for k, given := range map[string]bool{"dir": u.Dir != "", "env": len(u.Env) > 0, "read": len(u.Read) > 0, "write": len(u.Write) > 0} {
+	for k, given := range map[string]bool{"dir": u.Dir != "", "env": len(u.Env) > 0, "read": len(u.Read) > 0, "write": len(u.Write) > 0, "hosts": len(u.Hosts) > 0} {
 		if given {
 			d.Reject(strict.Member(key, k), "is for a program in a box, and this server is reached by its url; remove it")
 		}

@@ -44,6 +44,7 @@ func (u Upstream) Text() []byte {
 	table("env", u.Env)
 	list("read", u.Read)
 	list("write", u.Write)
+	list("hosts", u.Hosts)
 	one("url", u.URL)
 	table("headers", u.Headers)
 	one("prefix", string(u.Prefix))

@@ -13,6 +13,7 @@ import (
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/access"
 	"github.com/writ-run/writ/action"
+	"github.com/writ-run/writ/host"
 	"github.com/writ-run/writ/policy"
 	"github.com/writ-run/writ/tool"
 )
@@ -31,7 +32,14 @@ type Input struct {
 	Hide       []string // writ's own state: out of reach at every level
 	Backends   Backends
 	Limits     writ.Limits
+	Hosts      []HostClass // what talking to hosts counts as; the first that names one counts
 	Digest     writ.Digest // of the configuration
+}
+
+// HostClass is what talking to hosts counts as. What none names counts as write.
+type HostClass struct {
+	Host  host.Pattern
+	Class writ.Class
 }
 
 // Rule is what the operator adds to one tool. It only tightens (I12).
@@ -68,6 +76,7 @@ func (b Backends) For(c action.Category) string {
 type Decider struct {
 	digest writ.Digest
 	hide   []string
+	hosts  []HostClass
 	agents map[string]map[string]*variants
 	stands map[string]Standing // by tool
 }
@@ -105,7 +114,7 @@ type link struct {
 
 // New works out every pair.
 func New(in Input) *Decider {
-	d := &Decider{digest: in.Digest, hide: in.Hide, agents: make(map[string]map[string]*variants, len(in.Agents)), stands: make(map[string]Standing, len(in.Tools))}
+	d := &Decider{digest: in.Digest, hide: in.Hide, hosts: in.Hosts, agents: make(map[string]map[string]*variants, len(in.Agents)), stands: make(map[string]Standing, len(in.Tools))}
 	counted := in.counted()
 	for _, t := range in.Tools {
 		d.stands[t.Name] = in.standing(t)
@@ -227,7 +236,7 @@ func (d *Decider) target(out *writ.Decision, chain []link, t *writ.Target) {
 	case t.Kind == writ.TargetHost:
 		// Talking to a host counts as changing something there unless an egress
 		// rule says otherwise.
-		out.Class = writ.ClassWrite
+		out.Class = min(out.Class, d.talking(t.Host))
 		if chain[0].tool.Policy.Violation(*t) != "" {
 			return // not declared, so not opened: see writes
 		}
@@ -243,6 +252,17 @@ func (d *Decider) target(out *writ.Decision, chain []link, t *writ.Target) {
 		}
 		out.Confine.Write = append(out.Confine.Write[:len(out.Confine.Write):len(out.Confine.Write)], t.Path)
 	}
+}
+
+// talking is what it counts as to talk to a host.
+func (d *Decider) talking(normal string) writ.Class {
+	e, err := host.ParseEndpoint(normal)
+	for _, h := range d.hosts {
+		if err == nil && h.Host.Match(e) {
+			return h.Class
+		}
+	}
+	return writ.ClassWrite
 }
 
 // writes reports whether the tool declares that it writes a path. What it does not

@@ -27,7 +27,7 @@ type Limits struct {
 type Options struct {
 	Resolver Resolver
 	Limits   Limits
-	Log      func(Event) // told of everything, in any order; it must not block
+	Log      func(Event) // told of everything, in any order; whoever tells waits for it
 }
 
 // Broker opens the way out for runs. It is safe for concurrent use.

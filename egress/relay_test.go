@@ -140,7 +140,7 @@ func TestRequests(t *testing.T) {
 		{"reading", writ.ClassReadOnly, writ.ClassWrite, get(""), "served", "http allowed, connect allowed", "GET /x "},
 		{"changing", writ.ClassReadOnly, writ.ClassWrite, post, "writ: method_refused: a call that only reads sends GET, HEAD and OPTIONS", "http method_refused, connect allowed", ""},
 		{"changing, by an approved call", writ.ClassWrite, writ.ClassWrite, post, "served", "http allowed, connect allowed", "POST /x hi"},
-		{"changing, where a rule says that it only reads", writ.ClassReadOnly, writ.ClassReadOnly, post, "served", "http allowed, connect allowed", "POST /x hi"},
+		{"changing, where a rule says what it counts as", writ.ClassReadOnly, writ.ClassReadOnly, post, "writ: method_refused", "http method_refused, connect allowed", ""},
 		{"a method in a header", writ.ClassReadOnly, writ.ClassWrite, get("X-HTTP-Method-Override: DELETE\r\n"), "does not send X-Http-Method-Override", "http method_refused, connect allowed", ""},
 		{"another protocol", writ.ClassReadOnly, writ.ClassWrite, get("Upgrade: websocket\r\n"), "does not change the protocol", "http method_refused, connect allowed", ""},
 		{"another host", writ.ClassWrite, writ.ClassWrite, "GET / HTTP/1.1\r\nHost: bad.test\r\n\r\n", "writ: other_name", "http other_name, connect allowed", ""},

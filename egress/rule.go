@@ -12,7 +12,7 @@ import (
 // matches nothing.
 type Rule struct {
 	Host   host.Pattern
-	Class  writ.Class     // what talking to it counts as where nobody can see; write unless said
+	Class  writ.Class     // what talking to it counts as where nobody sees what is said; write unless said
 	Ranges []netip.Prefix // which addresses it may have that are not public
 	Blind  bool           // TLS that names nobody, or hides whom, is let through
 	At     string         // where it is written

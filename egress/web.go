@@ -91,7 +91,7 @@ func (w *web) decide(req *http.Request) (candidate, Verdict, string) {
 	if !ok {
 		return none, OtherName, fmt.Sprintf("the request is for %s, and the connection is to %s", strconv.Quote(show(req.Host)), none.endpoint)
 	}
-	if w.relay.pass.run.Class == writ.ClassWrite || m.rule.Class == writ.ClassReadOnly {
+	if w.relay.pass.run.Class == writ.ClassWrite {
 		return m, Allowed, ""
 	}
 	switch req.Method {

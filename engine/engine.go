@@ -162,7 +162,7 @@ func builtins(boxes exec.Starter, jobs *exec.Jobs, e *Engine) ([]*tool.Tool, err
 func (e *Engine) build(cfg *config.Config, launcher []string, servers []Server) error {
 	sub := cfg.File.Sandboxing.Subprocess
 	every := reach.Options{PathPrefixes: sub.ExtraSafePathPrefixes, UnsafeAnyPath: !sub.RestrictedPath, UnsafeAnyDir: !sub.WorkspaceOnly}
-	own := native.New(native.Options{Options: every, Program: programOf(launcher), Deployment: deployment(cfg.StatePath)})
+	own := native.New(native.Options{Options: every, Program: programOf(launcher), Deployment: deployment(cfg.StatePath), Outlet: e.outlet})
 	e.drivers = sandbox.Set{own,
 		bwrap.New(bwrap.Options{Options: every, Program: programOf(launcher)}),
 		firejail.New(firejail.Options{Options: every, Program: programOf(launcher)}),

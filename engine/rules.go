@@ -184,6 +184,9 @@ func (r *rules) input() decide.Input {
 	for _, a := range r.agents {
 		in.Agents = append(in.Agents, *a)
 	}
+	for _, h := range cfg.Egress {
+		in.Hosts = append(in.Hosts, decide.HostClass{Host: h.Host, Class: h.Class})
+	}
 	for c, b := range f.Sandboxing.Overrides {
 		in.Backends.ByCategory[c] = string(b)
 	}

@@ -23,10 +23,13 @@ type program struct {
 }
 
 // spawn starts a server's program in a box that reaches what its configuration says,
-// and no network. Nothing runs that is not written down first (I3).
+// and nothing else. Nothing runs that is not written down first (I3).
 func (u *upstreams) spawn(ctx context.Context, s *server) (program, error) {
 	confine, dir := u.confinement(s)
-	env := sandbox.Offline()
+	env := map[string]string{}
+	if len(s.cfg.Hosts) == 0 {
+		env = sandbox.Offline()
+	}
 	maps.Copy(env, s.cfg.Env)
 	spec := sandbox.Spec{Argv: s.cfg.Command, Dir: dir, Env: env, Alone: true, Serves: true}
 	err := u.e.ledger.Append(ctx, ledger.Entry{Kind: "upstream.started", Data: []wire.Field{
@@ -95,5 +98,8 @@ func (u *upstreams) confinement(s *server) (writ.Confinement, string) {
 		backend = ""
 	}
 	c := writ.Confinement{Read: s.cfg.Read, Write: s.cfg.Write, Hide: cfg.Own(), Exec: writ.Exec{Mode: writ.ExecAny}, Backend: backend}
+	if len(s.cfg.Hosts) > 0 {
+		c.Network = writ.Network{Mode: writ.NetworkHosts, Hosts: s.cfg.Hosts}
+	}
 	return c, s.cfg.Dir
 }

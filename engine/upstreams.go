@@ -206,9 +206,9 @@ func (u *upstreams) Close() error {
 func (s *server) at() upstream.Place {
 	c, shown := s.cfg, s.cfg.Shown()
 	p := upstream.Place{
-		Command: shown.Command, Dir: c.Dir, Read: c.Read, Write: c.Write, Env: slices.Sorted(maps.Keys(c.Env)), URL: shown.URL, Headers: slices.Sorted(maps.Keys(c.Headers)), Digest: "?",
+		Command: shown.Command, Dir: c.Dir, Read: c.Read, Write: c.Write, Hosts: c.Hosts, Env: slices.Sorted(maps.Keys(c.Env)), URL: shown.URL, Headers: slices.Sorted(maps.Keys(c.Headers)), Digest: "?",
 	}
-	text, err := wire.Marshal(map[string]any{"command": c.Command, "dir": c.Dir, "url": c.URL, "env": c.Env, "headers": c.Headers, "read": c.Read, "write": c.Write})
+	text, err := wire.Marshal(map[string]any{"command": c.Command, "dir": c.Dir, "url": c.URL, "env": c.Env, "headers": c.Headers, "read": c.Read, "write": c.Write, "hosts": c.Hosts})
 	if err == nil {
 		p.Digest = wire.Digest(text).String()
 	}
@@ -220,7 +220,7 @@ func (s *server) reach() *writ.Server {
 	if s.own {
 		return &writ.Server{Name: s.name}
 	}
-	return &writ.Server{Name: s.name, Box: s.cfg.URL == "", Read: s.cfg.Read, Write: s.cfg.Write, URL: config.ShownURL(s.cfg.URL)}
+	return &writ.Server{Name: s.name, Box: s.cfg.URL == "", Read: s.cfg.Read, Write: s.cfg.Write, Hosts: s.cfg.Hosts, URL: config.ShownURL(s.cfg.URL)}
 }
 
 func (s *server) end() error {

@@ -89,7 +89,7 @@ func (r *rules) moved(s *server, name string) []Change {
 	var out []Change
 	for _, c := range []Change{
 		{"program", strings.Join(was.Command, " "), strings.Join(is.Command, " ")}, {"starts in", was.Dir, is.Dir}, {"url", was.URL, is.URL},
-		{"reads", strings.Join(was.Read, ", "), strings.Join(is.Read, ", ")}, {"writes", strings.Join(was.Write, ", "), strings.Join(is.Write, ", ")},
+		{"reads", strings.Join(was.Read, ", "), strings.Join(is.Read, ", ")}, {"writes", strings.Join(was.Write, ", "), strings.Join(is.Write, ", ")}, {"reaches", strings.Join(was.Hosts, ", "), strings.Join(is.Hosts, ", ")},
 		{"env", strings.Join(was.Env, " "), strings.Join(is.Env, " ")}, {"headers", strings.Join(was.Headers, " "), strings.Join(is.Headers, " ")},
 	} {
 		if c.Was != c.Is {

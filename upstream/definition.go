@@ -75,6 +75,7 @@ type Place struct {
 	Dir     string   `json:"dir,omitempty"`
 	Read    []string `json:"read,omitempty"`
 	Write   []string `json:"write,omitempty"`
+	Hosts   []string `json:"hosts,omitempty"`
 	Env     []string `json:"env,omitempty"` // names
 	URL     string   `json:"url,omitempty"`
 	Headers []string `json:"headers,omitempty"` // names

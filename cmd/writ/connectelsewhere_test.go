@@ -150,7 +150,7 @@ func TestPortHeld(t *testing.T) {
 	l.Close()
 	w.serve()
 	got = runIn(t, env, begun, program, "mcp", "--agent", "coder")
-	want := regexp.MustCompile(`^writ: the daemon did not start: another one answers on ` + at + ` \(process \d+, with its state in ` + w.state() + `\), and this one would have its state in ` + w.home +
+	want := regexp.MustCompile(`^writ: the daemon did not start: another daemon answers on ` + at + ` \(process \d+, with its state in ` + w.state() + `\), and this one would have its state in ` + w.home +
 		`/second/writ; to use that one, say XDG_STATE_HOME=` + filepath.Dir(w.state()) + `, or store\.path: ` + w.state() + `, as it was told; to have two, give one of them another port with 'listen' in ` + w.config + "\n$")
 	if !want.MatchString(got) {
 		t.Errorf("got  %s\nwant %s", got, want)

@@ -110,7 +110,7 @@ func startDaemon(ctx context.Context, cfg *config.Config, c *client.Client) erro
 			if _, err := c.Health(ctx); err == nil {
 				return nil
 			}
-			return fmt.Errorf("the daemon did not start: %s", lastLines(logPath, before))
+			return fmt.Errorf("the daemon did not start: %s", strings.TrimPrefix(lastLines(logPath, before), "writ: "))
 		case <-ctx.Done():
 			return errors.New("the daemon does not answer; see " + logPath)
 		case <-time.After(20 * time.Millisecond):

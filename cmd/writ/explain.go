@@ -127,7 +127,7 @@ func showReach(out io.Writer, c writ.Confinement) {
 func reachOf(s *writ.Server) string {
 	switch {
 	case s.Box:
-		return fmt.Sprintf("%s: its box reads %s, writes %s, no network", s.Name, reaches(s.Read, "the system's programs"), reaches(s.Write, "nothing"))
+		return fmt.Sprintf("%s: its box reads %s, writes %s, reaches %s", s.Name, reaches(s.Read, "the system's programs"), reaches(s.Write, "nothing"), reaches(s.Hosts, "no network"))
 	case s.URL != "":
 		return fmt.Sprintf("%s: goes to %s, which writ does not confine", s.Name, s.URL)
 	}

@@ -32,7 +32,7 @@ func (a *app) portHeld(ctx context.Context, cause error) error {
 			same = fmt.Sprintf("XDG_STATE_HOME=%s, or store.path: %s,", filepath.Dir(state), state)
 		}
 	}
-	return fmt.Errorf("the daemon did not start: another one answers on %s (%s), and this one would have its state in %s; to use that one, say %s as it was told; to have two, give one of them another port with 'listen' in %s",
+	return fmt.Errorf("another daemon answers on %s (%s), and this one would have its state in %s; to use that one, say %s as it was told; to have two, give one of them another port with 'listen' in %s",
 		at, who, cfg.StatePath, same, cfg.Path)
 }
 

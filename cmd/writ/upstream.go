@@ -117,7 +117,7 @@ func showUpstream(u client.Upstream) {
 	row("starts in", u.Dir)
 	row("env", pairs(u.Env))
 	if u.Kind == "stdio" {
-		row("box", fmt.Sprintf("driver %s; reads %s; writes %s; no network", cmp.Or(u.Box, "auto"), reaches(u.Read, "the system's programs"), reaches(u.Write, "nothing")))
+		row("box", fmt.Sprintf("driver %s; reads %s; writes %s; reaches %s", cmp.Or(u.Box, "auto"), reaches(u.Read, "the system's programs"), reaches(u.Write, "nothing"), reaches(u.Hosts, "no network")))
 	}
 	for i, c := range u.Changes {
 		if i == 0 {

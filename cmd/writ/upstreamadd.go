@@ -9,6 +9,7 @@ import (
 
 	"github.com/writ-run/writ/action"
 	"github.com/writ-run/writ/config"
+	"github.com/writ-run/writ/host"
 	"github.com/writ-run/writ/policy"
 	"github.com/writ-run/writ/sandbox"
 	"github.com/writ-run/writ/upstream"
@@ -20,6 +21,7 @@ type adding struct {
 	readAction        string
 	yes               bool
 	read, write       []string
+	hosts             []string
 	env, headers      []string
 	enabled, disabled []string
 }
@@ -29,12 +31,13 @@ func (a *app) upstreamAdd() *cobra.Command {
 	c := &cobra.Command{
 		Use: "add NAME [-- PROGRAM ARGUMENT…]", Short: "Put an MCP server behind the gateway",
 		Long: `Put an MCP server behind the gateway: a program, which runs in a box that reaches the
-system's programs, --read and --write and no network; or a server at a URL. It is
+system's programs, --read, --write and --host and nothing else; or a server at a URL. It is
 written to upstreams/NAME.yaml beside the configuration, which may hold secrets and is
 for its owner alone, and a daemon that runs takes it up. Its tools are suspended until
 a person accepts them. The exit code is 1 if it is written and does not come up.`,
 		Example: `  writ upstream add files --write /data -- /opt/mcp/files-server /data
   writ upstream add notes --read ~/notes --env LEVEL=debug -- node ~/notes/server.js
+  writ upstream add weather --host api.weather.example -- /opt/mcp/weather
   writ upstream add tracker --url https://tracker.example.com/mcp --header 'Authorization: Bearer …'
   writ upstream add search --url https://search.example.com/mcp --enabled query --prefix none`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -79,6 +82,7 @@ a person accepts them. The exit code is 1 if it is written and does not come up.
 	f.StringArrayVar(&o.headers, "header", nil, "'Name: value' that goes with every request; may be given several times")
 	f.StringArrayVar(&o.read, "read", nil, "a path that its box may read; may be given several times")
 	f.StringArrayVar(&o.write, "write", nil, "a path that its box may write; may be given several times")
+	f.StringArrayVar(&o.hosts, "host", nil, "a host that its box may reach: HOST, HOST:PORT or *.DOMAIN; may be given several times")
 	f.StringArrayVar(&o.env, "env", nil, "NAME=VALUE in its environment; may be given several times")
 	f.StringVar(&o.dir, "dir", "", "the directory that it starts in")
 	f.StringVar(&o.prefix, "prefix", "name", "what stands before its tools' names: name or none")
@@ -93,7 +97,7 @@ a person accepts them. The exit code is 1 if it is written and does not come up.
 // server is the server that the flags and the command make.
 func (o *adding) server(cmd *cobra.Command, command []string) (config.Upstream, error) {
 	u := config.Upstream{Command: command, URL: o.url, Enabled: o.enabled, Disabled: o.disabled, ReadAction: action.Type(o.readAction)}
-	if flag := anyChanged(cmd, "read", "write", "env", "dir"); o.url != "" && flag != "" {
+	if flag := anyChanged(cmd, "read", "write", "host", "env", "dir"); o.url != "" && flag != "" {
 		return u, usagef("--%s is for a program in a box, and --url names a server elsewhere; leave one out", flag)
 	}
 	switch {
@@ -121,6 +125,13 @@ func (o *adding) server(cmd *cobra.Command, command []string) (config.Upstream, 
 				return u, usagef("--read and --write take a path")
 			}
 		}
+	}
+	for _, text := range o.hosts {
+		p, err := host.ParsePattern(text)
+		if err != nil {
+			return u, usagef("--host: %v", err)
+		}
+		u.Hosts = append(u.Hosts, p.String())
 	}
 	if o.dir != "" {
 		u.Dir = full(o.dir)

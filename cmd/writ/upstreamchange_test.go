@@ -76,7 +76,7 @@ func TestUpstreamMoved(t *testing.T) {
 	dir := filepath.Dir(list)
 	w.must("", "upstream", "add", "srv", "--read", dir, "--env", "A=one", "--", bin, list)
 	out := w.must(pass+"\n", "upstream", "accept", "srv", "--passphrase-stdin")
-	contains(t, out, "server srv: runs "+bin+" "+list+"; its box reads "+dir+", writes nothing, no network\n", `+ description: "does put"`, `+ parameters.properties.to.type: "string"`)
+	contains(t, out, "server srv: runs "+bin+" "+list+"; its box reads "+dir+", writes nothing, reaches no network\n", `+ description: "does put"`, `+ parameters.properties.to.type: "string"`)
 	if strings.Contains(out, "unspecified") || strings.Contains(out, "runner") || strings.Count(out, "\n") > 30 {
 		t.Errorf("more than its server says of it:\n%s", out)
 	}

@@ -87,7 +87,7 @@ func TestUpstreamCommands(t *testing.T) {
 	}
 
 	out = w.must("", add...) // a daemon runs now
-	contains(t, out, "srv: ready, protocol 2025-06-18", "program   "+bin+" "+list, "reads "+filepath.Dir(list)+"; writes nothing; no network", "env       API_TOKEN=…",
+	contains(t, out, "srv: ready, protocol 2025-06-18", "program   "+bin+" "+list, "reads "+filepath.Dir(list)+"; writes nothing; reaches no network", "env       API_TOKEN=…",
 		"2 suspended; a person accepts them:")
 	if strings.Contains(out, "s3cret") {
 		t.Errorf("a secret is shown:\n%s", out)

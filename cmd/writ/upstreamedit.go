@@ -168,7 +168,7 @@ func (a *app) added(ctx context.Context, path string, cfg *config.Config, plans 
 // up ends. On a terminal a person may leave it at that.
 func (a *app) warned(ctx context.Context, cfg *config.Config, plans []planned, yes bool) error {
 	for _, p := range plans {
-		if why := unboxable(p.name, p.server.Command); why != "" {
+		if why := unboxable(p.name, p.server.Command, p.server.Hosts); why != "" {
 			fmt.Fprintln(os.Stderr, "warning:", visible(why))
 		}
 	}

@@ -98,7 +98,7 @@ func (a *app) importServers(ctx context.Context, file string, names []string, o 
 	}
 	if o.dryRun {
 		for _, p := range plans {
-			if why := unboxable(p.name, p.server.Command); why != "" {
+			if why := unboxable(p.name, p.server.Command, p.server.Hosts); why != "" {
 				fmt.Fprintln(os.Stderr, "warning:", visible(why))
 			}
 		}

@@ -15,7 +15,7 @@ var fetchers = map[string][]string{
 
 // unboxable is why a command will not do in a box, with what does; empty: nothing is known
 // against it.
-func unboxable(name string, command []string) string {
+func unboxable(name string, command, hosts []string) string {
 	if len(command) == 0 {
 		return ""
 	}
@@ -24,7 +24,7 @@ func unboxable(name string, command []string) string {
 	switch {
 	case program == "docker" || program == "podman":
 		return fmt.Sprintf("%s: %s has its containers started outside the box, which a box does not reach; install the server itself and name its program: %s upstream add %s -- PROGRAM", name, program, self(), name)
-	case !fetches || len(words) > 0 && (len(command) < 2 || !slices.Contains(words, command[1])):
+	case !fetches || len(hosts) > 0 || len(words) > 0 && (len(command) < 2 || !slices.Contains(words, command[1])):
 		return ""
 	}
 	install := "npm install PACKAGE in a directory of its own"

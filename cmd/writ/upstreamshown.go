@@ -53,7 +53,7 @@ func serverReach(u client.Upstream) string {
 	if u.Kind == "http" {
 		return fmt.Sprintf("%s: goes to %s, which writ does not confine", u.Name, u.URL)
 	}
-	return fmt.Sprintf("%s: runs %s; its box reads %s, writes %s, no network", u.Name, strings.Join(u.Command, " "), reaches(u.Read, "the system's programs"), reaches(u.Write, "nothing"))
+	return fmt.Sprintf("%s: runs %s; its box reads %s, writes %s, reaches %s", u.Name, strings.Join(u.Command, " "), reaches(u.Read, "the system's programs"), reaches(u.Write, "nothing"), reaches(u.Hosts, "no network"))
 }
 
 // showSuspended shows one definition as a person is to accept it; false where there is

@@ -26,7 +26,7 @@ the process it is: 'writ upstream restart' starts another.`,
 			}
 			if u, err := daemon.Upstream(cmd.Context(), args[0]); err != nil {
 				return err
-			} else if why := unboxable(u.Name, u.Command); why != "" && !a.json {
+			} else if why := unboxable(u.Name, u.Command, u.Hosts); why != "" && !a.json {
 				fmt.Fprintln(os.Stderr, "warning:", visible(why))
 			}
 			t, err := daemon.TestUpstream(cmd.Context(), args[0])

@@ -52,7 +52,7 @@ func TestUpstreamReach(t *testing.T) {
 	url, _ := webServer(t, "")
 	w.must("", "upstream", "add", "srv", "--read", filepath.Dir(list), "--write", data, "--", bin, list)
 	w.must("", "upstream", "add", "web", "--url", url+"?key=s3cret")
-	box := "  server       srv: its box reads " + filepath.Dir(list) + ", writes " + data + ", no network\n  never        "
+	box := "  server       srv: its box reads " + filepath.Dir(list) + ", writes " + data + ", reaches no network\n  never        "
 	for name, reach := range map[string]string{"srv__put": box, "web__query": "  server       web: goes to " + url + "?…, which writ does not confine\n  never        "} {
 		w.must(pass+"\n", "tool", "accept", name, "--passphrase-stdin")
 		o := w.run("", "explain", name, "--agent", "coder")

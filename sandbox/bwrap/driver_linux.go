@@ -14,7 +14,7 @@ var wrapper = wrapped.Wrapper{
 	Install: "install bubblewrap (Debian: apt-get install bubblewrap)",
 	Shape:   shape, Explain: explain,
 	Beyond: []sandbox.Finding{
-		{Feature: sandbox.HostAllowlist, Evidence: "not claimed: a box has no network but its own; reaching single hosts needs the egress broker, which is not built into this version"},
+		{Feature: sandbox.HostAllowlist, Evidence: "not claimed: a box has no network but its own; driver native reaches single hosts"},
 		{Feature: sandbox.Containerized, Enforced: true, Evidence: "process table, network, mounts, users, IPC, host name and cgroups are its own"},
 	},
 }

@@ -60,7 +60,7 @@ func ForPolicy(p policy.Policy) (*Command, error) {
 		return nil, errors.New("filesystem: a box holds whole directories (/dir/**) and single paths; write the globs so")
 	}
 	if p.Network.Stance > policy.None {
-		return nil, writ.Fail(writ.SandboxUnavailable, "network: no sandbox of this version reaches hosts; declare none", nil)
+		return nil, writ.Fail(writ.SandboxUnavailable, "network: a command confined here reaches no hosts; declare none", nil)
 	}
 	c := &Command{reach: writ.Confinement{Isolation: writ.Process, Backend: subprocess.Name}}
 	var err error

@@ -115,7 +115,7 @@ func TestForPolicy(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, p := range map[string]policy.Policy{
-		"no sandbox of this version reaches hosts": {Network: policy.Network{Stance: policy.Listed, Hosts: host.Patterns{hosts}}},
+		"a command confined here reaches no hosts": {Network: policy.Network{Stance: policy.Listed, Hosts: host.Patterns{hosts}}},
 		"whole directories":                        {Files: policy.Files{Read: policy.Paths("/srv/*.txt")}},
 		"cannot be opened":                         {Files: policy.Files{Read: policy.Paths("/not/there/**")}},
 	} {

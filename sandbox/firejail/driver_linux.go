@@ -18,7 +18,7 @@ var wrapper = wrapped.Wrapper{
 	Install: "install firejail (Debian: apt-get install firejail)",
 	Shape:   shape, Explain: explain,
 	Beyond: []sandbox.Finding{
-		{Feature: sandbox.HostAllowlist, Evidence: "not claimed: no socket can be made at all; reaching single hosts needs the egress broker, which is not built into this version"},
+		{Feature: sandbox.HostAllowlist, Evidence: "not claimed: no socket can be made at all; driver native reaches single hosts"},
 		{Feature: sandbox.Containerized, Evidence: "not claimed: the box sees the names in the host's tree; use driver native or bwrap, or code_execution: process"},
 	},
 }

@@ -208,7 +208,7 @@ func (d *Driver) probeBox(ctx context.Context) (sandbox.Features, error) {
 		return nil, writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: this program's own file cannot be found", err)
 	}
 	return probe.Run(ctx, program, d.show,
-		sandbox.Finding{Feature: sandbox.HostAllowlist, Evidence: "not claimed: a box has no network but its own; reaching single hosts needs the egress broker, which is not built into this version"},
+		d.probeNetwork(ctx),
 		sandbox.Finding{Feature: sandbox.Containerized, Enforced: true, Evidence: "process table, network, mounts, users, IPC, host name and cgroups are its own"})
 }
 

@@ -83,11 +83,12 @@ func (f *factory) make(k *skeleton) (*conn, int, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	defer unix.Close(theirs)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var box reply
-	if err = f.conn.pass(k.encoded, []int{theirs}); err == nil {
+	err = f.conn.pass(k.encoded, []int{theirs})
+	unix.Close(theirs) // or a launcher that is gone would be waited for
+	if err == nil {
 		box, err = f.conn.expect(saysBox, k.around)
 	}
 	err = gone(err)

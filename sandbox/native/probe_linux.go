@@ -2,15 +2,20 @@ package native
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/sandbox"
 	"github.com/writ-run/writ/sandbox/reach"
 	"github.com/writ-run/writ/sandbox/unasked"
+	"golang.org/x/sys/unix"
 )
 
 // probeNames tries to make a protected name in a workspace.
@@ -40,19 +45,23 @@ func (d *Driver) probeNames(ctx context.Context) sandbox.Finding {
 
 var errMade = errors.New("making .envrc in a workspace worked")
 
-func (d *Driver) tryNames(ctx context.Context) error {
-	ws, err := os.MkdirTemp("", "writ-probe-")
-	if err != nil {
-		return err
+// somewhere is a directory for a probe to run in.
+func somewhere() (ws string, c writ.Confinement, err error) {
+	if ws, err = os.MkdirTemp("", "writ-probe-"); err != nil {
+		return ws, c, err
 	}
-	defer os.RemoveAll(ws)
 	if ws, err = filepath.EvalSymlinks(ws); err == nil && os.Geteuid() == 0 {
 		err = os.Chown(ws, reach.Nobody, reach.Nobody)
 	}
+	return ws, writ.Confinement{Write: []string{ws}, Exec: writ.Exec{Mode: writ.ExecAny}, Isolation: writ.Process}, err
+}
+
+func (d *Driver) tryNames(ctx context.Context) error {
+	ws, c, err := somewhere()
+	defer os.RemoveAll(ws)
 	if err != nil {
 		return err
 	}
-	c := writ.Confinement{Write: []string{ws}, Exec: writ.Exec{Mode: writ.ExecAny}, Isolation: writ.Process}
 	err = unasked.Do(ctx, c, "", func(ctx context.Context, w writ.Writ) error {
 		p, err := d.plan(w, sandbox.Spec{Argv: []string{"/bin/sh", "-c", "echo x >other; echo x >.envrc; test ! -f .envrc"}, Dir: ws}, map[string]string{})
 		if err != nil {
@@ -72,4 +81,80 @@ func (d *Driver) tryNames(ctx context.Context) error {
 		_, err = os.Stat(filepath.Join(ws, "other"))
 	}
 	return err
+}
+
+// probeNetwork has a box connect to somewhere, and looks where that leads.
+func (d *Driver) probeNetwork(ctx context.Context) sandbox.Finding {
+	f := sandbox.Finding{Feature: sandbox.HostAllowlist}
+	if d.opts.Outlet == nil {
+		f.Evidence = "not claimed: a box has no network but its own, and nobody here leads it out"
+		return f
+	}
+	if err := d.tryNetwork(ctx); err != nil {
+		f.Evidence = "a box cannot be led out: " + err.Error() + "; a kernel with nftables (CONFIG_NF_TABLES, CONFIG_NFT_REDIR, CONFIG_NF_CONNTRACK) can"
+		return f
+	}
+	f.Enforced, f.Evidence = true, "a connection of a box to "+nowhere.String()+" came to the broker, and to nobody else"
+	return f
+}
+
+func (d *Driver) tryNetwork(ctx context.Context) error {
+	ws, confined, err := somewhere()
+	defer os.RemoveAll(ws)
+	if err != nil {
+		return err
+	}
+	return unasked.Do(ctx, confined, "", func(ctx context.Context, w writ.Writ) error {
+		p, err := d.plan(w, sandbox.Spec{Argv: []string{"/bin/true"}, Dir: ws}, map[string]string{})
+		if err != nil {
+			return err
+		}
+		c, err := d.cell(p.Plan, p.show, nil)
+		if err != nil {
+			return err
+		}
+		defer c.end()
+		return c.ledOut()
+	})
+}
+
+// nowhere is of a range that is for documentation: nobody is there.
+var nowhere = netip.MustParseAddrPort("192.0.2.1:9")
+
+// ledOut has the cell's launcher connect to nowhere.
+func (c *cell) ledOut() error {
+	sockets, err := c.sockets()
+	if err != nil {
+		return err
+	}
+	m, err := mouth(sockets)
+	if err != nil {
+		return err
+	}
+	defer m.TCP.Close()
+	defer m.DNS.Close()
+	defer m.DNSTCP.Close()
+	s := &script{}
+	s.doing("connect")
+	a := nowhere.Addr().As4()
+	to := append(binary.BigEndian.AppendUint16(endian.AppendUint16(nil, unix.AF_INET), nowhere.Port()), a[:]...)
+	fd := s.call(unix.SYS_SOCKET, num(unix.AF_INET), num(unix.SOCK_STREAM|unix.SOCK_CLOEXEC), num(0))
+	s.call(unix.SYS_CONNECT, fd, s.bytes(append(to, make([]byte, 8)...)), num(16))
+	s.call(unix.SYS_CLOSE, fd)
+	if err := c.conn.send(s, inPlace, 0, "", ""); err != nil {
+		return err
+	}
+	if _, err := c.conn.expect(saysDone, s); err != nil {
+		return err
+	}
+	m.TCP.(*net.TCPListener).SetDeadline(time.Now().Add(time.Second))
+	got, err := m.TCP.Accept()
+	if err != nil {
+		return err
+	}
+	defer got.Close()
+	if led, err := m.Original(got); err != nil || led != nowhere {
+		return fmt.Errorf("a connection to %s came as one to %s: %w", nowhere, led, err)
+	}
+	return nil
 }

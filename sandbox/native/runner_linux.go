@@ -30,11 +30,11 @@ func (c *cell) readyAt(again bool, terminal *os.File, noInput bool) (*runner, er
 	if err != nil {
 		return nil, err
 	}
-	defer unix.Close(control)
 	r := &runner{cell: c, conn: conn, again: again, made: c.made}
 	theirs := [3]*os.File{terminal, terminal, terminal}
 	if terminal == nil {
 		if theirs, err = r.pipes(noInput); err != nil {
+			unix.Close(control)
 			return nil, err
 		}
 		defer shut(theirs)
@@ -44,6 +44,7 @@ func (c *cell) readyAt(again bool, terminal *os.File, noInput bool) (*runner, er
 	if err == nil {
 		err = c.conn.pass(encoded, fds)
 	}
+	unix.Close(control) // or a launcher that is gone would be waited for
 	if err == nil {
 		_, err = conn.expect(saysReady, s)
 	}

@@ -22,7 +22,7 @@ var notClaimed = sandbox.Features{
 	{Feature: sandbox.ProcessTable, Evidence: "not claimed: the host's process table is shared"},
 	{Feature: sandbox.LimitMemory, Evidence: "not claimed: macOS does not enforce RLIMIT_AS"},
 	{Feature: sandbox.LimitPids, Evidence: "not claimed: processes of a user are counted together"},
-	{Feature: sandbox.HostAllowlist, Evidence: "not claimed: a box has no network; reaching single hosts needs the egress broker, which is not built into this version"},
+	{Feature: sandbox.HostAllowlist, Evidence: "not claimed: a box has no network; driver native reaches single hosts"},
 	{Feature: sandbox.Containerized, Evidence: "not claimed: a profile is no container"},
 }
 

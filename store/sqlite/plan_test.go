@@ -16,14 +16,14 @@ import (
 	"github.com/writ-run/writ/store/storetest"
 )
 
-// TestEveryGuardIsTried: each trigger on the tables of tools and invocations stops
-// something that the suite tries.
+// TestEveryGuardIsTried: each trigger on the tables of tools, invocations and egress
+// stops something that the suite tries.
 func TestEveryGuardIsTried(t *testing.T) {
 	dir := t.TempDir()
 	shut(t, dir)
 	tried, n := storetest.Tried(), 0
 	rows, err := raw(t, dir).QueryContext(t.Context(), `SELECT name FROM sqlite_schema WHERE type = 'trigger' AND tbl_name IN
-		('tools_registry', 'class_waivers', 'tool_invocations', 'tool_approvals', 'grants', 'invocation_results', 'invocation_resolutions', 'invocation_keys')`)
+		('tools_registry', 'class_waivers', 'tool_invocations', 'tool_approvals', 'grants', 'invocation_results', 'invocation_resolutions', 'invocation_keys', 'egress_events')`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func TestEveryGuardIsTried(t *testing.T) {
 			t.Errorf("nothing is tried without the trigger %s", name)
 		}
 	}
-	if n < 24 {
+	if n < 27 {
 		t.Errorf("only %d triggers were found", n)
 	}
 }
@@ -152,12 +152,25 @@ var looks = []struct {
 	{"a page of what waits", page("pending"), []string{"SEARCH tool_invocations USING INDEX invocations_pending (n<?)"}},
 	{"a page of what runs", page("running"), []string{"SEARCH tool_invocations USING INDEX invocations_running (n<?)"}},
 	{"a page of what is unknown", page("unknown"), []string{"SEARCH tool_invocations USING INDEX invocations_unknown (n<?)"}},
+	{"a page of what left", left(store.EgressOf{}), []string{"SEARCH egress_events USING INTEGER PRIMARY KEY (rowid<?)", "SEARCH egress_events USING INTEGER PRIMARY KEY (rowid>?)"}},
+	{"of a call", left(store.EgressOf{Call: "x"}), []string{"SEARCH egress_events USING INDEX egress_call (call=? AND rowid<?)", "SEARCH egress_events USING INDEX egress_call (call=? AND rowid>?)"}},
+	{"of an agent", left(store.EgressOf{Agent: "x"}), []string{"SEARCH egress_events USING INDEX egress_agent (agent=? AND rowid<?)", "SEARCH egress_events USING INDEX egress_agent (agent=? AND rowid>?)"}},
+	{"of what was refused", left(store.EgressOf{Refused: true}), []string{"SEARCH egress_events USING INDEX egress_refused (n<?)", "SEARCH egress_events USING INDEX egress_refused (n>?)"}},
+	{"of what a call was refused", left(store.EgressOf{Call: "x", Agent: "x", Refused: true}), []string{"SEARCH egress_events USING INDEX egress_call (call=? AND rowid<?)"}},
 }
 
 func page(state string) func(*store.DB, *store.Tx) error {
 	return func(db *store.DB, _ *store.Tx) error {
 		_, err := db.InvocationsBefore(context.Background(), store.InvocationsOf{State: state, Now: "2026"}, 0, 10)
 		return err
+	}
+}
+
+func left(of store.EgressOf) func(*store.DB, *store.Tx) error {
+	return func(db *store.DB, _ *store.Tx) error {
+		_, back := db.EgressBefore(context.Background(), of, 0, 10)
+		_, forward := db.EgressAfter(context.Background(), of, 1, 10)
+		return errors.Join(back, forward)
 	}
 }
 
@@ -216,7 +229,8 @@ func listen(t *testing.T, l *listener, f func(*store.DB, *store.Tx) error) []str
 	return heard
 }
 
-// fillUp puts two thousand ended calls beside a few open ones.
+// fillUp puts two thousand ended calls beside a few open ones, and what the first of them
+// did outside.
 func fillUp(t *testing.T, db *sql.DB) {
 	t.Helper()
 	var guard string
@@ -242,6 +256,8 @@ func fillUp(t *testing.T, db *sql.DB) {
 			row.id, row.asked, row.status, row.approval, row.ended, row.worker, row.seal, row.n))
 	}
 	mustExec(t, db, guard)
+	mustExec(t, db, `INSERT INTO egress_events (n, at, call, agent, kind, host, address, verdict, address_class, rule, detail, sent, received, micros)
+		SELECT n, requested_at, 'done' || n / 10, agent, 'dns', 'h', '', iif(n % 50, 'allowed', 'host_not_allowed'), '', '', '', 0, 0, 0 FROM tool_invocations WHERE n <= 1000 ORDER BY n`)
 }
 
 func plan(t *testing.T, db *sql.DB, ask string) string {

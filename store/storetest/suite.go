@@ -61,6 +61,8 @@ func Run(t *testing.T, e Engine) {
 	t.Run("delegations", e.testDelegations)
 	t.Run("pages", e.testPages)
 	t.Run("states", e.testStates)
+	t.Run("egress", e.testEgress)
+	t.Run("egress's guards", e.testEgressGuards)
 	t.Run("ledger", e.testLedger)
 	t.Run("transactions", e.testTransactions)
 	t.Run("guards", e.testGuards)
@@ -164,7 +166,7 @@ func token(id string, n byte) store.Token {
 }
 
 // guarded are the tables whose rows attacks are measured by.
-var guarded = []string{"tool_invocations", "tool_approvals", "grants", "invocation_results", "invocation_resolutions",
+var guarded = []string{"tool_invocations", "tool_approvals", "grants", "invocation_results", "invocation_resolutions", "egress_events",
 	"ledger", "ledger_heads", "ledger_chain", "tokens", "sessions", "tasks", "uses", "definitions", "delegations"}
 
 // asker is a connection, or many.

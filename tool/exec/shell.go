@@ -22,7 +22,7 @@ var shellDefinition = tool.Definition{
 		"directory":{"type":"string","x-writ-path":"read","description":"Working directory; the workspace when left out."},
 		"timeout_seconds":{"type":"integer","minimum":1,"maximum":600,"description":"Seconds before it is ended; when left out 30, in the background 600."},
 		"background":{"type":"boolean","description":"Start it and return its job's id without waiting. Jobs end with their task and session; an agent has at most 5 at a time."},
-		"hosts":{"type":"array","maxItems":32,"items":{"type":"string","x-writ-host":true},"description":"Hosts it has to reach, as host or host:port. No sandbox of this version can hold that, so such a call is refused."},
+		"hosts":{"type":"array","maxItems":32,"items":{"type":"string","x-writ-host":true},"description":"Hosts it has to reach, as host or host:port; port 443 unless said. It reaches these by TCP and nothing else."},
 		"writable":{"type":"array","maxItems":32,"items":{"type":"string","x-writ-path":"write"},"description":"Existing paths outside the workspace it has to change."}}}`),
 	Examples: []tool.Example{
 		{What: "count lines", Args: json.RawMessage(`{"command":"wc -l *.go | tail -1"}`)},

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/writ-run/writ/client"
+	"github.com/writ-run/writ/egress"
+)
+
+func (a *app) egressCommand() *cobra.Command {
+	return noun("egress", "See what left sandboxes, and what was refused to",
+		"  writ egress log\n  writ egress log --refused --follow\n  writ egress log --call call_abc123",
+		a.egressLog())
+}
+
+func (a *app) egressLog() *cobra.Command {
+	var of client.EgressOf
+	var follow bool
+	limit := number{n: 50, least: 1, most: 1000}
+	c := &cobra.Command{
+		Use: "log", Short: "List connections and names asked for, the newest last", Args: exactly(0, "no arguments"),
+		Long: `List every connection that something in a sandbox made or wanted to make, and every
+name it asked for: when, for which call, where to, what was decided and by which
+rule. Of a host that no rule names, "needs" is the rule that would allow it.
+With --json each is one line.`,
+		Example: "  writ egress log\n  writ egress log --call call_abc123\n  writ egress log --agent coder --refused\n  writ egress log --follow",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			for flag, v := range map[string]string{"call": of.Call, "agent": of.Agent} {
+				if v == "" && cmd.Flags().Changed(flag) {
+					return usagef("--%s is empty; name one, or leave it out to list all", flag)
+				}
+			}
+			daemon, err := a.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			page, err := daemon.Egress(of).Page(cmd.Context(), limit.n, "")
+			if err != nil {
+				return err
+			}
+			slices.Reverse(page.Data)
+			last, err := a.showEgressPage(page, follow)
+			if err != nil || !follow {
+				return err
+			}
+			return a.followEgress(cmd.Context(), daemon, of, last)
+		},
+	}
+	c.Flags().StringVar(&of.Call, "call", "", "only what this call did")
+	c.Flags().StringVar(&of.Agent, "agent", "", "only what this agent's calls did")
+	c.Flags().BoolVar(&of.Refused, "refused", false, "only what was not let through")
+	c.Flags().Var(&limit, "limit", "how many, the newest; at most 1000")
+	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on as more is logged")
+	a.flagValues(c, "agent", agentNames)
+	a.flagValues(c, "call", func(ctx context.Context, c *client.Client) []string { return invocationIDs(ctx, c, "") })
+	return c
+}
+
+// The widths are fixed, so that what is followed stays below what was there.
+const egressLine = "%-19s  %-24s  %-7s  %-28s  %-21s  %-16s  %10s  %10s  %s\n"
+
+// showEgressPage shows what there is, and says which was the last.
+func (a *app) showEgressPage(page client.Page[client.Egress], follow bool) (last int64, err error) {
+	switch {
+	case a.json:
+	case len(page.Data) == 0 && !follow:
+		fmt.Println("none")
+	default:
+		fmt.Printf(egressLine, "TIME", "CALL", "KIND", "HOST", "ADDRESS", "VERDICT", "SENT", "RECEIVED", "RULE")
+	}
+	for _, e := range page.Data {
+		if err := a.showEgress(e); err != nil {
+			return last, err
+		}
+		last = e.N
+	}
+	if page.HasMore {
+		fmt.Fprintln(os.Stderr, "older ones are left out; --limit shows up to 1000")
+	}
+	return last, nil
+}
+
+func (a *app) showEgress(e client.Egress) error {
+	if a.json {
+		line, err := json.Marshal(e)
+		if err == nil {
+			_, err = fmt.Println(spelled(string(line)))
+		}
+		return err
+	}
+	_, err := fmt.Printf(egressLine, e.At[:min(19, len(e.At))], oneLine(cmp.Or(e.Call, "-")), oneLine(e.Kind), oneLine(cmp.Or(e.Host, "-")), oneLine(cmp.Or(e.Address, "-")),
+		oneLine(e.Verdict), fmt.Sprint(e.Sent), fmt.Sprint(e.Received), oneLine(ruleOf(e)))
+	return err
+}
+
+// ruleOf says by which rule something was decided, or, where none speaks of it, which
+// would allow it; and what more there is to say of a refusal.
+func ruleOf(e client.Egress) string {
+	rule := cmp.Or(e.Rule, "-")
+	if v := egress.Verdict(e.Verdict); e.Rule != "" && (v == egress.HostNotAllowed || v == egress.NobodysAddress) {
+		rule = "needs " + rule
+	}
+	why := e.Detail
+	if e.Class != "" && e.Verdict != string(egress.Allowed) {
+		why = strings.TrimSpace(e.Class + " " + why)
+	}
+	if why != "" {
+		rule += " (" + why + ")"
+	}
+	return rule
+}
+
+// followEgress shows more as it is logged, until it is interrupted. A daemon that is
+// started anew goes on where the one before ended.
+func (a *app) followEgress(ctx context.Context, daemon *client.Client, of client.EgressOf, last int64) error {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for wasDown := false; ; {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		var down bool
+		var err error
+		last, down, err = a.showEgressAfter(ctx, daemon, of, last)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if down && !wasDown {
+			fmt.Fprintln(os.Stderr, "the daemon is down; waiting for it")
+		}
+		wasDown = down
+	}
+}
+
+// showEgressAfter shows what came after the last; down is that no daemon answered, or not
+// to the end.
+func (a *app) showEgressAfter(ctx context.Context, daemon *client.Client, of client.EgressOf, last int64) (_ int64, down bool, _ error) {
+	var refusal *client.Problem
+	for e, err := range daemon.EgressAfter(of, last).Each(ctx) {
+		if err != nil && !errors.As(err, &refusal) {
+			return last, true, nil
+		}
+		if err == nil {
+			err = a.showEgress(e)
+		}
+		if err != nil {
+			return last, false, err
+		}
+		last = e.N
+	}
+	return last, false, nil
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/writ-run/writ/egress/lab"
+)
+
+// A call names the hosts that it has to reach. A person agrees to those, it reaches them
+// and no others, and what it did is there to be read afterwards.
+func TestCallReachesHosts(t *testing.T) {
+	if !lab.Run(t) {
+		return
+	}
+	w := newWorld(t, "role: developer\nlevel: elevated\noverrides:\n  terminal: full\n", `egress:
+  hosts:
+    read.test:80: {class: read_only}
+    inner.test: {ranges: [10.20.30.0/24]}
+`).init()
+	ca := lab.NewAuthority(t)
+	lab.Names(t, map[string][][]string{"good.test": {{lab.Public}}, "bad.test": {{lab.Other}}, "inner.test": {{lab.Private}}, "read.test": {{lab.Other}}})
+	for _, at := range []string{lab.Public, lab.Other, lab.Private} {
+		lab.Web(t, at+":443", ca)
+		lab.Web(t, at+":80", nil)
+	}
+	call := func(command string, hosts ...string) outcome {
+		return w.call("shell_command", map[string]any{"command": command, "hosts": hosts})
+	}
+	const both = "curl -skm 5 https://good.test/; curl -skm 5 https://bad.test/; exit 0"
+	if o := call(both, "good.test"); o.code != 4 {
+		t.Fatalf("nobody was asked: %+v", o)
+	}
+	id := w.pending()
+	if o := w.must("", "approval", "show", id); !strings.Contains(o, "good.test:443") {
+		t.Errorf("the person is not told where it goes:\n%s", o)
+	}
+	w.approves(id)
+	if o := call(both, "good.test"); o.code != 0 || o.out != "GET good.test at "+lab.Public+":443\n" {
+		t.Errorf("approved: %+v", o)
+	}
+	seen, log := map[string]bool{}, w.must("", "egress", "log", "--call", id, "--json")
+	for d := json.NewDecoder(strings.NewReader(log)); d.More(); {
+		var e struct{ Call, Kind, Host, Verdict, Rule string }
+		if err := d.Decode(&e); err != nil {
+			t.Fatal(err)
+		}
+		if e.Call != id {
+			t.Errorf("whose is %+v?", e)
+		}
+		seen[e.Kind+" "+e.Host+" "+e.Verdict] = true
+	}
+	for _, want := range []string{"dns good.test allowed", "connect good.test:443 allowed", "dns bad.test host_not_allowed"} {
+		if !seen[want] {
+			t.Errorf("%q is not in the log: %v", want, log)
+		}
+	}
+	if o := w.must("", "ledger", "show", id); !strings.Contains(o, `"kind": "egress"`) && !strings.Contains(o, `"kind":"egress"`) {
+		t.Errorf("the ledger has nothing of it:\n%s", o)
+	}
+
+	// A host that only counts as read is reached without a person, by reading alone.
+	if o := call("curl -sm 5 http://read.test/; curl -sm 5 -d x http://read.test/; exit 0", "read.test:80"); o.code != 0 || o.out != "GET read.test at "+lab.Other+":80\nwrit: method_refused: a call that only reads sends GET, HEAD and OPTIONS\n" {
+		t.Errorf("read only by rule: %+v", o)
+	}
+
+	// A private address takes a rule that says its range.
+	for _, host := range []string{"inner.test", "good.test"} {
+		if o := call("curl -skm 5 https://"+host+"/; exit 0", host); o.code != 4 {
+			t.Fatalf("%+v", o)
+		}
+	}
+	w.must("", "ledger", "verify")
+}
+
+// A server's program reaches the hosts that its operator named, for as long as it runs.
+func TestServerReachesHosts(t *testing.T) {
+	if !lab.Run(t) {
+		return
+	}
+	w := newWorld(t, "role: developer\nallowed: [\"@web\"]\n", "").init()
+	lab.Names(t, map[string][][]string{"good.test": {{lab.Public}}, "bad.test": {{lab.Other}}})
+	lab.Web(t, lab.Public+":80", nil)
+	lab.Web(t, lab.Other+":80", nil)
+	script := filepath.Join(w.home, "server.py")
+	w.write(script, `
+import json, sys, urllib.request
+def get(host):
+    try: return urllib.request.urlopen("http://" + host + "/", timeout=5).read().decode()
+    except Exception as e: return type(e).__name__
+for line in sys.stdin:
+    m = json.loads(line)
+    if m.get("method") == "initialize":
+        r = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "web", "version": "1"}}
+    elif m.get("method") == "tools/list":
+        r = {"tools": [{"name": "get", "description": "gets", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}}]}
+    elif m.get("method") == "tools/call":
+        r = {"content": [{"type": "text", "text": get("good.test") + get("bad.test")}]}
+    elif "id" in m: r = {}
+    else: continue
+    print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": r}), flush=True)
+`)
+	w.must("", "upstream", "add", "web", "--read", script, "--host", "good.test:80", "--read-action", "code:read", "--", "/usr/bin/python3", script)
+	if o := w.must("", "upstream", "show", "web"); !strings.Contains(o, "reaches good.test:80") {
+		t.Errorf("where it goes is not shown:\n%s", o)
+	}
+	w.eventually("it is ready", func() bool { return strings.Contains(w.must("", "upstream", "show", "web"), "web: ready") })
+	w.must(pass+"\n", "upstream", "accept", "web", "--passphrase-stdin")
+	if o := w.call("web__get", map[string]any{}); o.code != 0 || o.out != "GET good.test at "+lab.Public+":80\nURLError\n" {
+		t.Errorf("%+v", o)
+	}
+	w.eventually("what it did is in the log", func() bool {
+		o := w.must("", "egress", "log")
+		return strings.Contains(o, "good.test") && strings.Contains(o, "bad.test") && strings.Contains(o, "host_not_allowed")
+	})
+}
