@@ -42,7 +42,7 @@ func (p *Pass) answer(ctx context.Context, q *dns.Msg) *dns.Msg {
 	if ask.Qtype != dns.TypeA {
 		return m // it exists, and has nothing of that kind
 	}
-	found, e := p.resolve(ctx, rule, h)
+	found, e := p.resolve(ctx, rule, text)
 	e.Rule = rule.At
 	if e.Verdict == Allowed && !p.pin(h, found) {
 		e.Verdict = TooMany
@@ -69,7 +69,7 @@ func addresses(name string, found []netip.Addr) []dns.RR {
 // ruleFor is a rule that names a host, by whichever port.
 func (p *Pass) ruleFor(h host.Host) (Rule, bool) {
 	for _, port := range p.ports {
-		if r, ok := p.run.Rules.For(host.Endpoint{Host: h, Port: port}); ok {
+		if r, ok := p.run.rule(host.Endpoint{Host: h, Port: port}); ok {
 			return r, true
 		}
 	}

@@ -4,9 +4,9 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"io"
 	"net"
 	"net/netip"
+	"strconv"
 	"sync"
 	"time"
 
@@ -23,26 +23,18 @@ type Relay struct {
 	life   context.Context
 	end    context.CancelFunc
 	work   sync.WaitGroup
-	udp    *dns.Server
-	tcp    *dns.Server
 	closed sync.Once
+	asking chan struct{} // a place for each question that is being answered
 }
 
 // Serve begins to serve.
 func (p *Pass) Serve(m sandbox.Mouth) *Relay {
-	r := &Relay{pass: p, mouth: m}
+	r := &Relay{pass: p, mouth: m, asking: make(chan struct{}, 32)}
 	r.life, r.end = context.WithCancel(context.Background())
-	answer := dns.HandlerFunc(func(w dns.ResponseWriter, q *dns.Msg) {
-		a := p.answer(r.life, q)
-		if _, udp := w.LocalAddr().(*net.UDPAddr); udp {
-			a.Truncate(dns.MinMsgSize)
-		}
-		w.WriteMsg(a) // a box that does not listen to the answer goes without
-	})
-	r.udp = &dns.Server{PacketConn: m.DNS, Handler: answer}
-	r.tcp = &dns.Server{Listener: m.DNSTCP, Handler: answer, ReadTimeout: 5 * time.Second}
-	r.work.Go(func() { r.udp.ActivateAndServe() })
-	r.work.Go(func() { r.tcp.ActivateAndServe() })
+	udp := &dns.Server{PacketConn: m.DNS, Handler: dns.HandlerFunc(r.answer)}
+	tcp := &dns.Server{Listener: &entered{m.DNSTCP, r}, Handler: dns.HandlerFunc(r.answer), ReadTimeout: 5 * time.Second}
+	r.work.Go(func() { udp.ActivateAndServe() })
+	r.work.Go(func() { tcp.ActivateAndServe() })
 	r.work.Go(r.accept)
 	return r
 }
@@ -59,19 +51,87 @@ func (r *Relay) Close() error {
 	return nil
 }
 
+// answer answers a question, where there is room for it: a program asks again.
+func (r *Relay) answer(w dns.ResponseWriter, q *dns.Msg) {
+	select {
+	case r.asking <- struct{}{}:
+		defer func() { <-r.asking }()
+	default:
+		return
+	}
+	if r.life.Err() != nil || !r.pass.mayLog() {
+		return
+	}
+	a := r.pass.answer(r.life, q)
+	if _, udp := w.LocalAddr().(*net.UDPAddr); udp {
+		a.Truncate(dns.MinMsgSize)
+	}
+	w.WriteMsg(a) // a box that does not listen to the answer goes without
+}
+
+// entered counts what is accepted among the connections of the run.
+type entered struct {
+	net.Listener
+	r *Relay
+}
+
+func (l *entered) Accept() (net.Conn, error) {
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil && (errors.Is(err, net.ErrClosed) || l.r.life.Err() != nil) {
+			return nil, net.ErrClosed
+		}
+		if err != nil {
+			time.Sleep(10 * time.Millisecond)
+			continue
+		}
+		if l.r.pass.enter() != Allowed {
+			refuse(c)
+			continue
+		}
+		left := sync.OnceFunc(l.r.pass.leave)
+		return &leaving{Conn: c, left: left, stop: context.AfterFunc(l.r.life, func() { c.Close(); left() })}, nil
+	}
+}
+
+// leaving is a connection that was entered, and is written to at once or not at all.
+type leaving struct {
+	net.Conn
+	left func()
+	stop func() bool
+}
+
+func (c *leaving) Write(b []byte) (int, error) {
+	c.SetWriteDeadline(time.Now().Add(5 * time.Second))
+	return c.Conn.Write(b)
+}
+
+func (c *leaving) Close() error {
+	c.stop()
+	defer c.left()
+	return c.Conn.Close()
+}
+
 func (r *Relay) accept() {
 	for {
 		c, err := r.mouth.TCP.Accept()
-		if errors.Is(err, net.ErrClosed) || r.life.Err() != nil {
+		if r.life.Err() != nil || errors.Is(err, net.ErrClosed) {
+			if c != nil {
+				c.Close()
+			}
 			return
 		}
 		if err != nil { // too many files are open: others end, and then there is room
 			time.Sleep(10 * time.Millisecond)
 			continue
 		}
-		if !r.pass.enter() {
+		if !r.pass.mayLog() {
 			refuse(c)
-			r.pass.say(Event{At: time.Now(), Kind: "connect", Verdict: TooMany})
+			continue
+		}
+		if v := r.pass.enter(); v != Allowed {
+			refuse(c)
+			r.pass.say(Event{At: time.Now(), Kind: "connect", Verdict: v})
 			continue
 		}
 		r.work.Go(func() {
@@ -92,9 +152,6 @@ func refuse(c net.Conn) {
 	c.Close()
 }
 
-// beginWithin is how long a client may take to say what it wants.
-const beginWithin = 15 * time.Second
-
 // connection takes one from its beginning to its end.
 func (r *Relay) connection(c net.Conn) (e Event) {
 	e = Event{At: time.Now(), Kind: "connect"}
@@ -106,32 +163,25 @@ func (r *Relay) connection(c net.Conn) (e Event) {
 		return e
 	}
 	e.Address, e.Host = to, to.String()
-	candidates := r.pass.allowed(to)
-	if len(candidates) == 0 {
+	may := r.pass.allowed(to)
+	if len(may) == 0 {
 		e.Verdict, e.Rule = r.pass.stranger(to)
 		refuse(c)
 		return e
 	}
-	c.SetReadDeadline(time.Now().Add(beginWithin))
-	first := bufio.NewReaderSize(c, 4096)
-	b, err := first.Peek(1)
-	c.SetReadDeadline(time.Time{})
-	in := &peeked{Conn: c, first: first}
-	switch {
-	case err != nil && !isTimeout(err):
-		e.Verdict, e.Detail = Malformed, "it ended before it said anything"
-		return e
-	case err == nil && b[0] == 22:
-		return r.tls(in, e, candidates)
-	case err == nil && 'A' <= b[0] && b[0] <= 'Z' && to.Port() != 22:
-		return r.http(in, e, candidates)
+	e.Host, e.Rule = may[0].endpoint.String(), may[0].rule.At
+	in := &peeked{Conn: c, first: bufio.NewReaderSize(c, 4096)}
+	switch in.kind(to.Port()) {
+	case isTLS:
+		return r.tls(in, e, may)
+	case isHTTP:
+		return r.http(in, e, may)
+	case isOther:
+		return r.opaque(in, e, may)
 	}
-	return r.opaque(in, e, candidates)
-}
-
-func isTimeout(err error) bool {
-	var n net.Error
-	return errors.As(err, &n) && n.Timeout()
+	e.Verdict, e.Detail = Malformed, "it does not begin as what this port is for"
+	refuse(c)
+	return e
 }
 
 // A candidate is a host that a connection may be to, and the rule that allows it.
@@ -146,7 +196,7 @@ func (p *Pass) allowed(to netip.AddrPort) []candidate {
 	var out []candidate
 	add := func(h host.Host) {
 		e := host.Endpoint{Host: h, Port: to.Port()}
-		if rule, ok := p.run.Rules.For(e); ok {
+		if rule, ok := p.run.rule(e); ok {
 			if _, open := rule.open(to.Addr()); open {
 				out = append(out, candidate{e, rule})
 			}
@@ -217,20 +267,37 @@ func named(h hello, may []candidate) (candidate, Verdict) {
 }
 
 // opaque lets through what nobody can see into, where that counts as no more than the
-// call may.
+// call may, whichever of the hosts at this address it is to.
 func (r *Relay) opaque(c *peeked, e Event, may []candidate) Event {
-	m := may[0]
-	e.Host, e.Rule, e.Verdict = m.endpoint.String(), m.rule.At, Allowed
-	if r.pass.run.Class != writ.ClassWrite && m.rule.Class != writ.ClassReadOnly {
+	e.Verdict = Allowed
+	blind := false
+	for _, m := range may {
+		blind = blind || m.rule.Blind
+		if r.pass.run.Class != writ.ClassWrite && m.rule.Class != writ.ClassReadOnly {
+			e.Verdict = NotSeen
+		}
+	}
+	if port := e.Address.Port(); !blind && (port == 80 || port == 443) { // what is spoken there can be seen, and this is not that
 		e.Verdict = NotSeen
+	}
+	if e.Verdict != Allowed {
 		refuse(c.Conn)
 		return e
 	}
+	if len(may) > 1 {
+		e.Detail = "or another host at this address"
+	}
+	c.late = !blind
 	return r.through(c, e, nil)
 }
 
 // through connects to the address that was decided on, and hands over both ways.
 func (r *Relay) through(c *peeked, e Event, said []byte) Event {
+	if r.pass.take(int64(len(said))) < int64(len(said)) {
+		e.Verdict = TooMuch
+		refuse(c.Conn)
+		return e
+	}
 	out, err := r.dial(e.Address)
 	if err != nil {
 		e.Verdict, e.Detail = NotConnected, "the other side did not answer"
@@ -243,20 +310,24 @@ func (r *Relay) through(c *peeked, e Event, said []byte) Event {
 	n, err := out.Write(said)
 	e.Sent = int64(n)
 	if err != nil {
+		e.Verdict = NotConnected
 		return e
 	}
+	last := &active{}
+	last.now()
 	both := make(chan struct{})
 	go func() {
 		defer close(both)
-		n, over := r.copy(c, out, c.Conn)
-		e.Got = n
-		end(c.Conn, over)
+		e.Got = r.pass.copy(c.Conn, out, nil, last)
+		r.pass.finish(c.Conn)
 	}()
-	sent, over := r.copy(out, c, c.Conn)
-	e.Sent += sent
-	end(out, over)
+	e.Sent += r.pass.copy(out, c.Conn, c, last)
+	r.pass.finish(out)
 	<-both
-	if !r.pass.use(0) {
+	switch {
+	case c.refused:
+		e.Verdict, e.Detail = Malformed, "it began as something else than it went on as"
+	case r.pass.usedUp():
 		e.Verdict = TooMuch
 	}
 	return e
@@ -266,53 +337,13 @@ func (r *Relay) through(c *peeked, e Event, said []byte) Event {
 func (r *Relay) dial(to netip.AddrPort) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(r.life, 20*time.Second)
 	defer cancel()
-	return (&net.Dialer{KeepAlive: -1}).DialContext(ctx, "tcp", to.String())
+	return (&net.Dialer{}).DialContext(ctx, "tcp", to.String())
 }
 
-// copy hands over until the end of what is read, in pieces that are counted. over is that
-// a limit ended it.
-func (r *Relay) copy(to io.Writer, from io.Reader, client net.Conn) (sum int64, over bool) {
-	for {
-		n, err := io.CopyN(to, from, piece)
-		sum += n
-		if !r.pass.use(n) {
-			return sum, true
-		}
-		if err != nil {
-			return sum, false
-		}
-	}
-}
-
-// piece is how much is handed over before it is counted.
-const piece = 1 << 20
-
-// end tells one side that nothing more comes; where a limit ended it, both are cut.
-func end(c net.Conn, over bool) {
-	if t, ok := c.(*net.TCPConn); ok && !over {
-		t.CloseWrite()
-		return
-	}
-	c.Close()
-}
-
-// peeked is a connection of which something was looked at.
-type peeked struct {
-	net.Conn
-	first *bufio.Reader
-}
-
-func (p *peeked) Read(b []byte) (int, error) {
-	if p.first.Buffered() > 0 {
-		return p.first.Read(b)
-	}
-	return p.Conn.Read(b)
-}
-
-// show is a name as a log can carry it.
+// show is a text of the box's as a log can carry it.
 func show(s string) string {
 	if len(s) > 100 {
 		s = s[:100]
 	}
-	return s
+	return strconv.Quote(s)
 }

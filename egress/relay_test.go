@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
@@ -42,8 +43,8 @@ func (names) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) 
 func newWay(t *testing.T, server net.Addr, class writ.Class, l Limits, rules ...Rule) *way {
 	t.Helper()
 	w := &way{t: t}
-	b := New(Options{Resolver: names{}, Limits: l, Log: func(e Event) { w.mu.Lock(); defer w.mu.Unlock(); w.events = append(w.events, e) }})
-	p := b.Open(Run{Call: "call_1", Agent: "coder", Class: class, Rules: rules})
+	b := New(Options{Resolver: names{}, Limits: l})
+	p := b.Open(Run{Call: "call_1", Agent: "coder", Class: class, Rules: rules, Log: func(e Event) { w.mu.Lock(); defer w.mu.Unlock(); w.events = append(w.events, e) }})
 	to := netip.MustParseAddrPort(server.String())
 	p.pin(mustHost(t, "good.test"), []netip.Addr{to.Addr()})
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
@@ -148,7 +149,15 @@ func TestRequests(t *testing.T) {
 		{"CONNECT", writ.ClassWrite, writ.ClassWrite, "CONNECT bad.test:443 HTTP/1.1\r\nHost: bad.test:443\r\n\r\n", "writ: malformed", "http malformed, connect allowed", ""},
 		{"two lengths", writ.ClassWrite, writ.ClassWrite, "POST / HTTP/1.1\r\n" + hostLine + "Content-Length: 2\r\nContent-Length: 3\r\n\r\nhi", "400 Bad Request", "connect allowed", ""},
 		{"two hosts", writ.ClassWrite, writ.ClassWrite, "GET / HTTP/1.1\r\n" + hostLine + "Host: bad.test\r\n\r\n", "400 Bad Request", "connect allowed", ""},
-		{"a length and chunks", writ.ClassReadOnly, writ.ClassWrite, "GET /x HTTP/1.1\r\n" + hostLine + "Connection: close\r\nContent-Length: 50\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nDELETE /y HTTP/1.1\r\n" + hostLine + "\r\n", "served", "http allowed, connect allowed", "GET /x "},
+		{"a length and chunks", writ.ClassReadOnly, writ.ClassWrite, "GET /x HTTP/1.1\r\n" + hostLine + "Connection: close\r\nContent-Length: 50\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nDELETE /y HTTP/1.1\r\n" + hostLine + "\r\n", "writ: method_refused: a call that only reads sends no body", "http method_refused, connect allowed", ""},
+		{"the same, by an approved call", writ.ClassWrite, writ.ClassWrite, "GET /x HTTP/1.1\r\n" + hostLine + "Connection: close\r\nContent-Length: 50\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nDELETE /y HTTP/1.1\r\n" + hostLine + "\r\n", "served", "http allowed, connect allowed", "GET /x "},
+		{"a method in a header, in other letters", writ.ClassReadOnly, writ.ClassWrite, get("X_HTTP_Method_Override: DELETE\r\n"), "does not send X_http_method_override", "http method_refused, connect allowed", ""},
+		{"an empty one before it", writ.ClassReadOnly, writ.ClassWrite, get("X-HTTP-Method-Override:\r\nX-HTTP-Method-Override: DELETE\r\n"), "does not send X-Http-Method-Override", "http method_refused, connect allowed", ""},
+		{"a body", writ.ClassReadOnly, writ.ClassWrite, get("Content-Length: 2\r\n") + "hi", "sends no body", "http method_refused, connect allowed", ""},
+		{"an empty line first", writ.ClassReadOnly, writ.ClassReadOnly, "\r\n" + post, "400 Bad Request", "connect allowed", ""},
+		{"small letters", writ.ClassReadOnly, writ.ClassReadOnly, "post" + post[4:], "writ: method_refused", "http method_refused, connect allowed", ""},
+		{"another protocol, by an approved call", writ.ClassWrite, writ.ClassWrite, get("Connection: Upgrade\r\nUpgrade: h2c\r\n"), "only websocket can follow", "http method_refused, connect allowed", ""},
+		{"an alert first", writ.ClassWrite, writ.ClassWrite, "\x15\x03\x01\x00\x02\x01\x00" + post, "", "connect malformed", ""},
 		{"HTTP/2 without TLS", writ.ClassWrite, writ.ClassWrite, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "", "http other_name, connect allowed", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -223,6 +232,7 @@ func TestTLS(t *testing.T) {
 		{"a hidden name, by rule", writ.ClassWrite, blind, helloFor(t, "good.test", encryptedHello), "connect allowed"},
 		{"a call that only reads", writ.ClassReadOnly, rule(t, at, writ.ClassWrite), helloFor(t, "good.test", 0), "connect not_seen"},
 		{"where a rule says that it only reads", writ.ClassReadOnly, rule(t, at, writ.ClassReadOnly), helloFor(t, "good.test", 0), "connect allowed"},
+		{"in an older form", writ.ClassWrite, rule(t, at, writ.ClassWrite), append([]byte{0x80, 0x2e, 1, 3, 1}, bytes.Repeat([]byte{0}, 43)...), "connect malformed"},
 		{"no TLS", writ.ClassWrite, rule(t, at, writ.ClassWrite), append([]byte{22}, bytes.Repeat([]byte("x"), 100)...), "connect malformed"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -316,5 +326,119 @@ func TestStrangers(t *testing.T) {
 	none.says("x")
 	if log := none.logged(); log != "connect host_not_allowed" {
 		t.Error(log)
+	}
+}
+
+// Who listens first is served, and does not turn into something that would have been
+// looked at.
+func TestListensFirst(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	got := make(chan string, 10)
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				io.WriteString(c, "220 hello\r\n")
+				b, _ := io.ReadAll(c)
+				got <- string(b)
+				c.Close()
+			}()
+		}
+	}()
+	for _, c := range []struct {
+		text, want, log string
+		class           writ.Class
+	}{
+		{"EHLO me\r\n", "EHLO me\r\n", "connect allowed", writ.ClassWrite},
+		{"QUIT", "QUIT", "connect allowed", writ.ClassWrite},
+		{"GET / HTTP/1.1\r\nHost: bad.test\r\n\r\n", "", "connect malformed", writ.ClassWrite},
+		{"\r\nGET / HTTP/1.1\r\nHost: bad.test\r\n\r\n", "", "connect malformed", writ.ClassWrite},
+		{string(helloFor(t, "bad.test", 0)), "", "connect malformed", writ.ClassWrite},
+	} {
+		w := newWay(t, l.Addr(), c.class, Limits{}, rule(t, l.Addr(), writ.ClassWrite))
+		conn, err := net.Dial("tcp", w.mouth.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn.SetDeadline(time.Now().Add(10 * time.Second))
+		if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || line != "220 hello\r\n" {
+			t.Errorf("%q: %q %v", c.text, line, err)
+		}
+		for _, b := range []byte(c.text) { // one by one
+			conn.Write([]byte{b})
+		}
+		conn.(*net.TCPConn).CloseWrite()
+		if sent := <-got; sent != c.want {
+			t.Errorf("%q: the server got %q", c.text, sent)
+		}
+		conn.Close()
+		if log := w.logged(); log != c.log {
+			t.Errorf("%q: %s", c.text, log)
+		}
+	}
+	w := newWay(t, l.Addr(), writ.ClassReadOnly, Limits{}, rule(t, l.Addr(), writ.ClassWrite))
+	if got := w.says("SSH-2.0-x\r\n"); got != "" {
+		t.Errorf("a call that only reads: %q", got)
+	}
+	if log := w.logged(); log != "connect not_seen" {
+		t.Error(log)
+	}
+}
+
+// What neither side uses ends.
+func TestIdle(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		c, err := l.Accept()
+		if err == nil {
+			io.WriteString(c, "hi")
+			io.Copy(io.Discard, c)
+			c.Close()
+		}
+	}()
+	w := newWay(t, l.Addr(), writ.ClassWrite, Limits{Idle: 100 * time.Millisecond}, rule(t, l.Addr(), writ.ClassWrite))
+	conn, err := net.Dial("tcp", w.mouth.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(20 * time.Second))
+	conn.Write([]byte{1})
+	if b, err := io.ReadAll(conn); string(b) != "hi" || isTimeout(err) {
+		t.Errorf("%q %v", b, err)
+	}
+}
+
+// A flood of questions is answered as far as there is room, and the log has an end.
+func TestQuestions(t *testing.T) {
+	p, err := host.ParsePattern("good.test:443")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := 0
+	pass := New(Options{Resolver: names{}}).Open(Run{Rules: Rules{{Host: p}}, Log: func(Event) { lines++ }})
+	for range 3 * logBurst {
+		pass.mayLog()
+	}
+	if lines != 1 || pass.tokens > logBurst/2 {
+		t.Errorf("%d lines beside what was let through, %.0f left", lines, pass.tokens)
+	}
+	many := make([]netip.Addr, 2*mostPins)
+	for i := range many {
+		many[i] = netip.AddrFrom4([4]byte{1, 2, byte(i >> 8), byte(i)})
+	}
+	if pass.pin(mustHost(t, "good.test"), many) || pass.pairs != mostPins {
+		t.Errorf("%d answers are remembered", pass.pairs)
 	}
 }

@@ -8,20 +8,20 @@ import (
 	"github.com/writ-run/writ/host"
 )
 
-// A Rule is one line of what may be reached, and what is said of it. The zero Rule
+// A Rule is one line of what may be reached, or of what is said of hosts. The zero Rule
 // matches nothing.
 type Rule struct {
 	Host   host.Pattern
 	Class  writ.Class     // what talking to it counts as where nobody sees what is said; write unless said
 	Ranges []netip.Prefix // which addresses it may have that are not public
-	Blind  bool           // TLS that names nobody, or hides whom, is let through
+	Blind  bool           // TLS that names nobody, or hides whom, and what cannot be told from it, is let through
 	At     string         // where it is written
 }
 
 // Rules is an allowlist. An empty one allows nothing.
 type Rules []Rule
 
-// For is the rule that allows an endpoint: the first that names it.
+// For is the rule that is about an endpoint: the first that names it.
 func (rs Rules) For(e host.Endpoint) (Rule, bool) {
 	for _, r := range rs {
 		if r.Host.Match(e) {
@@ -29,14 +29,6 @@ func (rs Rules) For(e host.Endpoint) (Rule, bool) {
 		}
 	}
 	return Rule{}, false
-}
-
-// Names reports whether a name may be asked about: some port of it is allowed.
-func (rs Rules) Names(h host.Host, ports []uint16) bool {
-	return slices.ContainsFunc(ports, func(p uint16) bool {
-		_, ok := rs.For(host.Endpoint{Host: h, Port: p})
-		return ok
-	})
 }
 
 // ports are all that the rules name.

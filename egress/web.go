@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httputil"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -27,22 +28,22 @@ func (r *Relay) http(c *peeked, e Event, may []candidate) Event {
 		Rewrite: w.rewrite, ErrorHandler: w.failed, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0),
 		Transport: &http.Transport{
 			DialContext:        func(context.Context, string, string) (net.Conn, error) { return w.dial() },
-			DisableCompression: true, MaxConnsPerHost: 1, ResponseHeaderTimeout: r.pass.broker.o.Limits.Idle,
+			DisableCompression: true, MaxConnsPerHost: 1, ResponseHeaderTimeout: r.pass.broker.o.Limits.Idle, MaxResponseHeaderBytes: 256 << 10,
 		},
 	}
 	defer w.proxy.Transport.(*http.Transport).CloseIdleConnections()
-	in := &counted{Conn: c, pass: r.pass, total: &w.in}
+	in := &ending{Conn: c}
 	s := &http.Server{
 		Handler: w, ReadHeaderTimeout: beginWithin, IdleTimeout: r.pass.broker.o.Limits.Idle, MaxHeaderBytes: 64 << 10,
 		ErrorLog: log.New(io.Discard, "", 0), DisableGeneralOptionsHandler: true,
 	}
 	once := &single{conn: in, done: make(chan struct{})}
-	in.closed = once.end
+	in.ended = once.end
 	s.Serve(once) // it ends with its one connection
 	s.Shutdown(r.life)
 	e.Host, e.Rule, e.Verdict = may[0].endpoint.String(), may[0].rule.At, Allowed
 	e.Sent, e.Got = w.out.Load(), w.got.Load()
-	if !r.pass.use(0) {
+	if r.pass.usedUp() {
 		e.Verdict = TooMuch
 	}
 	return e
@@ -50,11 +51,11 @@ func (r *Relay) http(c *peeked, e Event, may []candidate) Event {
 
 // web is the requests of one connection.
 type web struct {
-	relay        *Relay
-	to           Event
-	may          []candidate
-	proxy        *httputil.ReverseProxy
-	in, out, got atomic.Int64
+	relay    *Relay
+	to       Event
+	may      []candidate
+	proxy    *httputil.ReverseProxy
+	out, got atomic.Int64
 }
 
 func (w *web) dial() (net.Conn, error) {
@@ -62,25 +63,38 @@ func (w *web) dial() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	context.AfterFunc(w.relay.life, func() { c.Close() })
-	return &counted{Conn: c, pass: w.relay.pass, total: &w.got, sent: &w.out}, nil
+	stop := context.AfterFunc(w.relay.life, func() { c.Close() })
+	return &counted{Conn: c, pass: w.relay.pass, got: &w.got, sent: &w.out, stop: stop}, nil
 }
 
 // ServeHTTP decides one request.
 func (w *web) ServeHTTP(rw http.ResponseWriter, req *http.Request) {
+	if !w.relay.pass.mayLog() {
+		panic(http.ErrAbortHandler)
+	}
 	m, verdict, why := w.decide(req)
-	e := Event{At: time.Now(), Kind: "http", Host: m.endpoint.String(), Address: w.to.Address, Verdict: verdict, Rule: m.rule.At, Detail: show(req.Method)}
+	e := Event{At: time.Now(), Kind: "http", Host: m.endpoint.String(), Address: w.to.Address, Verdict: verdict, Rule: m.rule.At, Detail: method(req.Method)}
 	defer func() { e.Took = time.Since(e.At); w.relay.pass.say(e) }()
 	if verdict != Allowed {
 		rw.Header().Set("Connection", "close")
 		http.Error(rw, fmt.Sprintf("writ: %s: %s", verdict, why), http.StatusForbidden)
 		return
 	}
-	w.proxy.ServeHTTP(rw, req)
+	w.proxy.ServeHTTP(rw, req.WithContext(context.WithValue(req.Context(), eventKey{}, &e)))
 }
 
-// overrides are headers by which a request says that it is another one than its method.
-var overrides = []string{"X-Http-Method", "X-Http-Method-Override", "X-Method-Override"}
+type eventKey struct{}
+
+func method(s string) string {
+	if len(s) > 20 {
+		s = s[:20]
+	}
+	return s
+}
+
+// overrides are headers by which a request says that it is another one than its method, by
+// the one spelling to which those that a server may take for the same come.
+var overrides = []string{"x-http-method", "x-http-method-override", "x-method-override"}
 
 func (w *web) decide(req *http.Request) (candidate, Verdict, string) {
 	none := w.may[0]
@@ -89,7 +103,11 @@ func (w *web) decide(req *http.Request) (candidate, Verdict, string) {
 	}
 	m, ok := w.whom(req.Host)
 	if !ok {
-		return none, OtherName, fmt.Sprintf("the request is for %s, and the connection is to %s", strconv.Quote(show(req.Host)), none.endpoint)
+		return none, OtherName, fmt.Sprintf("the request is for %s, and the connection is to %s", show(req.Host), none.endpoint)
+	}
+	upgrades := req.Header.Values("Upgrade")
+	if len(upgrades) > 0 && (len(upgrades) > 1 || !strings.EqualFold(upgrades[0], "websocket")) { // to what would have to be looked at anew
+		return m, MethodRefused, "only websocket can follow"
 	}
 	if w.relay.pass.run.Class == writ.ClassWrite {
 		return m, Allowed, ""
@@ -99,11 +117,14 @@ func (w *web) decide(req *http.Request) (candidate, Verdict, string) {
 	default:
 		return m, MethodRefused, "a call that only reads sends GET, HEAD and OPTIONS"
 	}
-	if req.Header.Get("Upgrade") != "" {
+	if len(upgrades) > 0 {
 		return m, MethodRefused, "a call that only reads does not change the protocol"
 	}
-	for _, h := range overrides {
-		if req.Header.Get(h) != "" {
+	if req.ContentLength != 0 || len(req.TransferEncoding) > 0 {
+		return m, MethodRefused, "a call that only reads sends no body"
+	}
+	for h := range req.Header {
+		if slices.Contains(overrides, strings.ToLower(strings.ReplaceAll(h, "_", "-"))) {
 			return m, MethodRefused, "a call that only reads does not send " + h
 		}
 	}
@@ -132,10 +153,16 @@ func (w *web) whom(text string) (candidate, bool) {
 
 func (w *web) rewrite(p *httputil.ProxyRequest) {
 	p.Out.URL.Scheme, p.Out.URL.Host = "http", w.to.Address.String()
-	p.Out.Host = p.In.Host
+	p.Out.Host, p.Out.URL.RawQuery = p.In.Host, p.In.URL.RawQuery
 }
 
-func (w *web) failed(rw http.ResponseWriter, _ *http.Request, err error) {
+func (w *web) failed(rw http.ResponseWriter, req *http.Request, _ error) {
+	if e, ok := req.Context().Value(eventKey{}).(*Event); ok {
+		e.Verdict = NotConnected
+		if w.relay.pass.usedUp() {
+			e.Verdict = TooMuch
+		}
+	}
 	http.Error(rw, "writ: "+string(NotConnected)+": the other side did not answer", http.StatusBadGateway)
 }
 
@@ -164,39 +191,51 @@ func (s *single) end() {
 func (s *single) Close() error   { s.end(); return nil }
 func (s *single) Addr() net.Addr { return s.conn.LocalAddr() }
 
+// ending tells when it is closed.
+type ending struct {
+	net.Conn
+	ended func()
+}
+
+func (c *ending) Close() error {
+	defer c.ended()
+	return c.Conn.Close()
+}
+
 // counted is a connection whose bytes are the run's.
 type counted struct {
 	net.Conn
-	pass        *Pass
-	total, sent *atomic.Int64
-	closed      func()
+	pass      *Pass
+	got, sent *atomic.Int64
+	stop      func() bool
 }
 
 var errTooMuch = errors.New("the run may not send and receive more")
 
 func (c *counted) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
-	c.total.Add(int64(n))
-	if c.sent != nil && !c.pass.use(int64(n)) {
-		return n, errTooMuch
+	may := c.pass.take(int64(len(b)))
+	if may == 0 && len(b) > 0 {
+		return 0, errTooMuch
 	}
+	c.SetReadDeadline(time.Now().Add(c.pass.broker.o.Limits.Idle))
+	n, err := c.Conn.Read(b[:may])
+	c.pass.giveBack(may - int64(n))
+	c.got.Add(int64(n))
 	return n, err
 }
 
 func (c *counted) Write(b []byte) (int, error) {
-	n, err := c.Conn.Write(b)
-	if c.sent != nil {
-		c.sent.Add(int64(n))
-		if !c.pass.use(int64(n)) {
-			return n, errTooMuch
-		}
+	if may := c.pass.take(int64(len(b))); may < int64(len(b)) {
+		c.pass.takeAll()
+		return 0, errTooMuch
 	}
+	n, err := c.Conn.Write(b)
+	c.pass.giveBack(int64(len(b) - n))
+	c.sent.Add(int64(n))
 	return n, err
 }
 
 func (c *counted) Close() error {
-	if c.closed != nil {
-		defer c.closed()
-	}
+	c.stop()
 	return c.Conn.Close()
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/writ-run/writ/host"
 	"github.com/writ-run/writ/ledger"
 	"github.com/writ-run/writ/sandbox"
+	"github.com/writ-run/writ/sandbox/unasked"
 	"github.com/writ-run/writ/store"
 	"github.com/writ-run/writ/wire"
 )
@@ -22,36 +23,32 @@ import (
 // outlet is the way out of boxes: what a writ says of hosts, and what the operator says of
 // the same ones.
 func (e *Engine) outlet(w writ.Writ, m sandbox.Mouth) (io.Closer, error) {
-	rules, err := hostRules(e.at().cfg.Egress, w.Confinement().Network.Hosts)
-	if err != nil {
-		return nil, err
+	run := egress.Run{Call: w.Call().ID, Agent: w.Call().Agent, Class: w.Decision().Class, Said: saidOf(e.at().cfg.Egress)}
+	if unasked.Is(w.Call()) { // of no call, but of something that the operator has run
+		run.Call, run.Agent = "", w.Call().Tool
 	}
-	t := &told{e: e, call: w.Call().ID, agent: w.Call().Agent}
-	pass := egress.New(egress.Options{Log: t.add}).Open(egress.Run{Call: t.call, Agent: t.agent, Class: w.Decision().Class, Rules: rules})
+	for _, text := range w.Confinement().Network.Hosts {
+		p, err := host.ParsePattern(text)
+		if err != nil {
+			return nil, writ.Fail(writ.Internal, "the hosts of the call cannot be read", err)
+		}
+		run.Rules = append(run.Rules, egress.Rule{Host: p, At: text})
+	}
+	t := &told{e: e, call: run.Call, agent: run.Agent}
+	run.Log = t.add
+	pass := e.broker.Open(run)
 	t.relay = pass.Serve(m)
 	t.soon()
 	return t, nil
 }
 
-// hostRules are the rules of one run. Of what the operator says of hosts, the narrowest
-// counts that is about all that a rule names.
-func hostRules(said []config.Said, hosts []string) (egress.Rules, error) {
+// saidOf is what the operator says of hosts, the narrower before the wider.
+func saidOf(said []config.Said) egress.Rules {
 	var out egress.Rules
-	for _, text := range hosts {
-		p, err := host.ParsePattern(text)
-		if err != nil {
-			return nil, writ.Fail(writ.Internal, "the hosts of the call cannot be read", err)
-		}
-		r := egress.Rule{Host: p, At: "the call: " + text}
-		for _, s := range said {
-			if s.Host.Contains(p) {
-				r.Class, r.Ranges, r.Blind, r.At = s.Class, s.Ranges, s.Unnamed, s.At
-				break
-			}
-		}
-		out = append(out, r)
+	for _, s := range said {
+		out = append(out, egress.Rule{Host: s.Host, Class: s.Class, Ranges: s.Ranges, Blind: s.Unnamed, At: s.At})
 	}
-	return out, nil
+	return out
 }
 
 // told is what one run did outside, until it is written down. What cannot be written down

@@ -26,6 +26,7 @@ import (
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/approval"
 	"github.com/writ-run/writ/config"
+	"github.com/writ-run/writ/egress"
 	"github.com/writ-run/writ/ledger"
 	"github.com/writ-run/writ/person"
 	"github.com/writ-run/writ/policy"
@@ -74,6 +75,7 @@ type Engine struct {
 	people     *person.Checker
 	sealKey    []byte
 	drivers    sandbox.Set
+	broker     *egress.Broker
 	native     *native.Driver
 	boxes      *sandbox.Boxes
 	closers    []io.Closer // drivers that keep something running
@@ -162,6 +164,7 @@ func builtins(boxes exec.Starter, jobs *exec.Jobs, e *Engine) ([]*tool.Tool, err
 func (e *Engine) build(cfg *config.Config, launcher []string, servers []Server) error {
 	sub := cfg.File.Sandboxing.Subprocess
 	every := reach.Options{PathPrefixes: sub.ExtraSafePathPrefixes, UnsafeAnyPath: !sub.RestrictedPath, UnsafeAnyDir: !sub.WorkspaceOnly}
+	e.broker = egress.New(egress.Options{})
 	own := native.New(native.Options{Options: every, Program: programOf(launcher), Deployment: deployment(cfg.StatePath), Outlet: e.outlet})
 	e.drivers = sandbox.Set{own,
 		bwrap.New(bwrap.Options{Options: every, Program: programOf(launcher)}),

@@ -8,20 +8,32 @@ import (
 // Client reaches a server that an operator named, directly, with the headers that go
 // with every request of ours. No proxy of the environment stands between.
 func Client(headers map[string]string) *http.Client {
-	return &http.Client{Transport: &carrying{headers, &http.Transport{
-		ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 64, IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second, DisableCompression: true,
+	return &http.Client{Transport: &carrying{headers: headers, plain: &direct{}, secure: &http.Transport{
+		ForceAttemptHTTP2: true, MaxIdleConnsPerHost: idleConns, IdleConnTimeout: idleFor, TLSHandshakeTimeout: 10 * time.Second, DisableCompression: true,
 	}}}
 }
 
 type carrying struct {
 	headers map[string]string
-	next    http.RoundTripper
+	plain   *direct
+	secure  *http.Transport
 }
 
 func (c *carrying) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	for k, v := range c.headers {
-		r.Header.Set(k, v)
+	if len(c.headers) > 0 {
+		r = r.Clone(r.Context())
+		for k, v := range c.headers {
+			r.Header.Set(k, v)
+		}
 	}
-	return c.next.RoundTrip(r)
+	if r.URL.Scheme == "http" {
+		return c.plain.RoundTrip(r)
+	}
+	return c.secure.RoundTrip(r)
+}
+
+// CloseIdleConnections implements what http.Client asks for.
+func (c *carrying) CloseIdleConnections() {
+	c.plain.CloseIdleConnections()
+	c.secure.CloseIdleConnections()
 }

@@ -61,7 +61,7 @@ func (w *web) transport() mcp.Transport {
 	}
 }
 
-func (w *web) close()                      {}
+func (w *web) close()                      { w.client.CloseIdleConnections() }
 func (w *web) foreign(id, raw []byte) bool { return false }
 
 func (w *web) request(ctx context.Context, verb string, body []byte) (*http.Request, error) {

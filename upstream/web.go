@@ -35,6 +35,13 @@ func (l *limited) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
+// CloseIdleConnections implements what http.Client asks for.
+func (l *limited) CloseIdleConnections() {
+	if c, ok := l.next.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
 type limitedBody struct {
 	io.ReadCloser
 	left, most int

@@ -106,7 +106,6 @@ for line in sys.stdin:
 	if o := w.must("", "upstream", "show", "web"); !strings.Contains(o, "reaches good.test:80") {
 		t.Errorf("where it goes is not shown:\n%s", o)
 	}
-	w.eventually("it is ready", func() bool { return strings.Contains(w.must("", "upstream", "show", "web"), "web: ready") })
 	w.must(pass+"\n", "upstream", "accept", "web", "--passphrase-stdin")
 	if o := w.call("web__get", map[string]any{}); o.code != 0 || o.out != "GET good.test at "+lab.Public+":80\nURLError\n" {
 		t.Errorf("%+v", o)

@@ -40,9 +40,9 @@ func (c *confined) network() (writ.Network, sandbox.Outlet, error) {
 		rules = append(rules, egress.Rule{Host: p, Ranges: ranges, At: "--allow-host " + p.String()})
 	}
 	told := &refusals{to: os.Stderr, seen: map[string]bool{}}
-	broker := egress.New(egress.Options{Log: told.tell})
+	broker := egress.New(egress.Options{})
 	return net, func(w writ.Writ, m sandbox.Mouth) (io.Closer, error) {
-		return broker.Open(egress.Run{Call: w.Call().ID, Agent: w.Call().Agent, Class: w.Decision().Class, Rules: rules}).Serve(m), nil
+		return broker.Open(egress.Run{Call: w.Call().ID, Agent: w.Call().Agent, Class: w.Decision().Class, Rules: rules, Log: told.tell}).Serve(m), nil
 	}, nil
 }
 

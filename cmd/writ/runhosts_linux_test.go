@@ -45,7 +45,7 @@ func TestRunHosts(t *testing.T) {
 		{"an address", good, curl("-k", "https://93.184.216.35/"), `^$`, `connect 93\.184\.216\.35:443: nobodys_address`},
 		{"another name at an address", good, curl("--resolve", "good.test:443:93.184.216.35", "https://good.test/"), `^$`, `connect 93\.184\.216\.35:443: nobodys_address`},
 		{"its address by number", good, curl("-k", "https://93.184.216.34/"), `^$`, `nobodys_address`},
-		{"another name in TLS", good, []string{"--", "sh", "-c", "echo | timeout 5 openssl s_client -connect good.test:443 -servername bad.test"}, ``, `connect good\.test:443: other_name \(it names bad\.test\)`},
+		{"another name in TLS", good, []string{"--", "sh", "-c", "echo | timeout 5 openssl s_client -connect good.test:443 -servername bad.test"}, ``, `connect good\.test:443: other_name \(it names "bad\.test"\)`},
 		{"no name in TLS", good, []string{"--", "sh", "-c", "echo | timeout 5 openssl s_client -connect good.test:443 -noservername"}, ``, `connect good\.test:443: no_name`},
 		{"another name in a request", both, curl("-H", "Host: bad.test", "http://good.test/"), `^writ: other_name: the request is for "bad\.test", and the connection is to good\.test:80\n$`, `http good\.test:80: other_name`},
 		{"two names in a request", both, curl("--request-target", "http://bad.test/", "http://good.test/"), `^writ: other_name: the request is for "bad\.test"`, `http good\.test:80: other_name`},

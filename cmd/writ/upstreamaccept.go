@@ -32,13 +32,16 @@ accepted, all of it or nothing. It takes the passphrase of a person with the rol
 			if err != nil {
 				return err
 			}
-			u, err := daemon.Upstream(ctx, args[0])
+			u, err := settled(ctx, daemon, args[0], startWithin)
 			if err != nil {
 				return err
 			}
 			chosen, err := suspended(u, args[1:])
 			if err != nil {
 				return err
+			}
+			if len(chosen) == 0 && u.State != "ready" {
+				return fmt.Errorf("server %s is %s, and what it offers is not known; '%s upstream show %s' says why", u.Name, u.State, self(), u.Name)
 			}
 			if len(chosen) == 0 {
 				return a.tell(fmt.Sprintf("nothing of %s is suspended", u.Name), map[string]any{"status": "unchanged", "id": u.Name, "tools": []string{}})

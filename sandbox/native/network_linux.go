@@ -31,7 +31,11 @@ func (p *plan) wayOut(r *runner) (io.Closer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.driver.opts.Outlet(p.writ, m)
+	out, err := p.driver.opts.Outlet(p.writ, m)
+	if err != nil {
+		return nil, errors.Join(err, m.TCP.Close(), m.DNS.Close(), m.DNSTCP.Close())
+	}
+	return out, nil
 }
 
 // mouth sets the namespace up, and makes of its sockets what Go can use.

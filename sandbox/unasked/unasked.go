@@ -10,6 +10,12 @@ import (
 	"github.com/writ-run/writ"
 )
 
+// nobody is the id of calls that no agent made.
+const nobody = "unasked"
+
+// Is reports whether a call was taken through the gate here.
+func Is(c writ.Call) bool { return c.ID == nobody }
+
 // Do calls run with a writ for c, for a call from dir; empty: from nowhere.
 func Do(ctx context.Context, c writ.Confinement, dir string, run func(context.Context, writ.Writ) error) error {
 	return As(ctx, "command", c, dir, run)
@@ -18,7 +24,7 @@ func Do(ctx context.Context, c writ.Confinement, dir string, run func(context.Co
 // As is Do for something that has a name where boxes are listed.
 func As(ctx context.Context, what string, c writ.Confinement, dir string, run func(context.Context, writ.Writ) error) error {
 	g := gate{c, run}
-	_, err := writ.NewGate(g, g, g, g).Do(ctx, writ.Call{ID: "unasked", Agent: "program", Tool: what, Definition: writ.Digest{1}, Dir: dir, Resolved: true})
+	_, err := writ.NewGate(g, g, g, g).Do(ctx, writ.Call{ID: nobody, Agent: "program", Tool: what, Definition: writ.Digest{1}, Dir: dir, Resolved: true})
 	return err
 }
 

@@ -1,0 +1,175 @@
+package egress
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/writ-run/writ/host"
+)
+
+// Pass is what one run may reach, and what it has used. It is safe for concurrent use.
+type Pass struct {
+	broker *Broker
+	run    Run
+	ports  []uint16
+
+	mu     sync.Mutex
+	pins   map[netip.Addr][]host.Host // answers that it got, and to which questions
+	pairs  int                        // how many that are
+	open   int
+	bytes  int64
+	over   bool    // more bytes were wanted than there are
+	tokens float64 // how much more may be logged now
+	filled time.Time
+	told   time.Time // that too much was
+}
+
+// Bounds of a run, besides its limits.
+const (
+	mostPins      = 4096 // answers; the names are the rules', so few have many
+	mostAddresses = 64   // of one name
+	logBurst      = 5000
+	logRate       = 200 // a second
+)
+
+// Open makes the pass of a run.
+func (b *Broker) Open(r Run) *Pass {
+	if r.Log == nil {
+		r.Log = func(Event) {}
+	}
+	return &Pass{broker: b, run: r, ports: r.Rules.ports(), pins: map[netip.Addr][]host.Host{}, tokens: logBurst, filled: time.Now()}
+}
+
+// resolve finds and checks the addresses that a name has for a rule. One that may not be
+// dialled refuses the name: which of several is used would be chance.
+func (p *Pass) resolve(ctx context.Context, r Rule, name string) ([]netip.Addr, Event) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	found, err := p.broker.o.Resolver.LookupNetIP(ctx, "ip4", name+".") // as it is, not below a domain of this machine
+	if err != nil || len(found) == 0 {
+		return nil, Event{Verdict: NotResolved, Detail: "the name has no address"}
+	}
+	if len(found) > mostAddresses {
+		return nil, Event{Verdict: TooMany, Detail: "the name has too many addresses"}
+	}
+	out := make([]netip.Addr, 0, len(found))
+	last := host.Class("")
+	for _, a := range found {
+		a = a.Unmap()
+		class, open := r.open(a)
+		if !open {
+			return nil, Event{Verdict: AddressNotOpen, Class: string(class), Detail: a.String()}
+		}
+		out, last = append(out, a), class
+	}
+	return out, Event{Verdict: Allowed, Class: string(last)}
+}
+
+// pin remembers answers, so that a connection to one of them is to the name.
+func (p *Pass) pin(h host.Host, found []netip.Addr) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, a := range found {
+		if slices.Contains(p.pins[a], h) {
+			continue
+		}
+		if p.pairs >= mostPins {
+			return false
+		}
+		p.pairs++
+		p.pins[a] = append(p.pins[a], h)
+	}
+	return true
+}
+
+// pinned are the names that an address was the answer for.
+func (p *Pass) pinned(a netip.Addr) []host.Host {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.pins[a])
+}
+
+// enter takes up a connection, while there may be more; else it says why not.
+func (p *Pass) enter() Verdict {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.over {
+		return TooMuch
+	}
+	if p.open >= p.broker.o.Limits.Connections || p.broker.open.Add(1) > int64(p.broker.o.Most) {
+		if p.open < p.broker.o.Limits.Connections {
+			p.broker.open.Add(-1)
+		}
+		return TooMany
+	}
+	p.open++
+	return Allowed
+}
+
+func (p *Pass) leave() {
+	p.broker.open.Add(-1)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.open--
+}
+
+// take is how many bytes of n may go through now; what was not needed is given back.
+func (p *Pass) take(n int64) int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	may := max(0, min(n, p.broker.o.Limits.Bytes-p.bytes))
+	p.over = p.over || may == 0 && n > 0
+	p.bytes += may
+	return may
+}
+
+// takeAll is where more is needed at once than there is: nothing goes through any more.
+func (p *Pass) takeAll() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.over = true
+}
+
+func (p *Pass) giveBack(n int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.bytes -= n
+}
+
+// usedUp reports whether nothing more may go through.
+func (p *Pass) usedUp() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.over
+}
+
+// mayLog takes what one line of the log needs. Where there is none left, the run is refused
+// whatever it wants, which once a second is a line itself: a box does not fill the disk.
+func (p *Pass) mayLog() bool {
+	p.mu.Lock()
+	now := time.Now()
+	p.tokens = min(logBurst, p.tokens+now.Sub(p.filled).Seconds()*logRate)
+	p.filled = now
+	ok := p.tokens >= 1
+	tell := !ok && now.Sub(p.told) >= time.Second
+	if ok {
+		p.tokens--
+	}
+	if tell {
+		p.told = now
+	}
+	p.mu.Unlock()
+	if tell {
+		p.say(Event{At: now, Kind: "connect", Verdict: TooMany, Detail: "more than can be logged"})
+	}
+	return ok
+}
+
+// say logs what came of something.
+func (p *Pass) say(e Event) {
+	e.Call, e.Agent = p.run.Call, p.run.Agent
+	p.run.Log(e)
+}
