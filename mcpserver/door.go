@@ -135,7 +135,7 @@ func (x *exchange) post() {
 	if fail == nil && !x.modern {
 		fail = x.inSession()
 	}
-	if fail == nil && x.msg.method == "initialize" {
+	if fail == nil && !x.modern && x.msg.method == "initialize" {
 		fail = x.mayBegin()
 	}
 	if fail != nil {

@@ -26,6 +26,9 @@ func (x *exchange) negotiated() *rpcError {
 	if len(head) == 1 {
 		said = head[0]
 	}
+	if said != "" && body != "" && said != body {
+		return fault(codeHeaderMismatch, "the header MCP-Protocol-Version is %s and params._meta says %s; send the same", clip(said), clip(body))
+	}
 	if said != "" && !slices.Contains(versions, said) && x.msg.method != "initialize" {
 		return unsupported(said)
 	}
@@ -45,8 +48,6 @@ func (x *exchange) negotiated() *rpcError {
 		return unsupported(body)
 	case said == "":
 		return missing("MCP-Protocol-Version", body)
-	case said != body:
-		return fault(codeHeaderMismatch, "the header MCP-Protocol-Version is %s and params._meta says %s; send the same", said, body)
 	}
 	if fail := x.sameHeaders(); fail != nil {
 		return fail

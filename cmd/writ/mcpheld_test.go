@@ -386,7 +386,7 @@ func TestMCPHeaders(t *testing.T) {
 		"the header MCP-Protocol-Version is missing; send MCP-Protocol-Version: 2026-07-28":                                        {call, heads[2:]},
 		`the header Mcp-Name is "delete_file" and the message says "stat"; send the same`:                                          {call, append(heads[:4:4], "Mcp-Name", "delete_file")},
 		"the header MCP-Protocol-Version is 2025-11-25 and params._meta says 2026-07-28; send the same":                            {call, append(heads[2:6:6], "Mcp-Protocol-Version", "2025-11-25")},
-		`protocol version "2027-01-01" is not spoken here; use one of ` + spoken:                                                   {call, append(heads[2:6:6], "Mcp-Protocol-Version", "2027-01-01")},
+		`protocol version "2027-01-01" is not spoken here; use one of ` + spoken:                                                   {strings.Replace(call, "2026-07-28", "2027-01-01", 1), append(heads[2:6:6], "Mcp-Protocol-Version", "2027-01-01")},
 		`initialize: params.protocolVersion is a string, such as "2025-11-25"`:                                                     {strings.Replace(beginning, `"2025-11-25"`, "5", 1), nil},
 		"initialize: params are not as the protocol has them; capabilities and clientInfo are objects, names and versions strings": {strings.Replace(beginning, `{"name":"t","version":"1"}`, `"t"`, 1), nil},
 	} {
