@@ -407,6 +407,12 @@ func TestHangup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	log, err := os.Create(filepath.Join(w.home, "said"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	cmd.Stderr = log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -425,6 +431,7 @@ func TestHangup(t *testing.T) {
 	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
+	waitFor(t, func() bool { b, _ := os.ReadFile(log.Name()); return strings.Contains(string(b), "version: must be 1") })
 	w.denied(w.run("", "call", "list_directory"), "is denied to agent coder")
 	w.edit("version: 7", "version: 1")
 	kinds := strings.Join(w.ledgerKinds(), " ")
