@@ -23,20 +23,9 @@ func listEgress(x *exchange) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	at, err := x.at("egress", 2)
+	n, forward, err := x.placeIn("egress")
 	if err != nil {
 		return nil, err
-	}
-	_, forward := x.query["after"]
-	n := x.number("after", 0)
-	if at != nil {
-		if forward {
-			return nil, writ.Fail(writ.Invalid, "after and cursor are both given; the cursor holds the place, leave after out", nil)
-		}
-		forward = at[0] == "forward"
-		if n, err = strconv.ParseInt(at[1], 10, 64); err != nil || !forward && at[0] != "back" {
-			return nil, writ.Fail(writ.Invalid, "the cursor is not one that this list gave; leave it out to begin again", nil)
-		}
 	}
 	direction, read := "back", x.engine.Store().EgressBefore
 	if forward {

@@ -20,20 +20,9 @@ func entryView(e store.Entry) client.Entry {
 // listLedger goes back from the newest entry; with after it goes forward from that
 // one. The cursor holds which.
 func listLedger(x *exchange) (any, error) {
-	at, err := x.at("ledger", 2)
+	seq, forward, err := x.placeIn("ledger")
 	if err != nil {
 		return nil, err
-	}
-	_, forward := x.query["after"]
-	seq := x.number("after", 0)
-	if at != nil {
-		if forward {
-			return nil, writ.Fail(writ.Invalid, "after and cursor are both given; the cursor holds the place, leave after out", nil)
-		}
-		forward = at[0] == "forward"
-		if seq, err = strconv.ParseInt(at[1], 10, 64); err != nil || !forward && at[0] != "back" {
-			return nil, writ.Fail(writ.Invalid, "the cursor is not one that this list gave; leave it out to begin again", nil)
-		}
 	}
 	direction, read := "back", x.engine.Store().EntriesBefore
 	if forward {
@@ -42,6 +31,26 @@ func listLedger(x *exchange) (any, error) {
 	rows, err := read(x.r.Context(), seq, x.limit()+1)
 	place := func(e store.Entry) string { return cursor("ledger", direction, strconv.FormatInt(e.Seq, 10)) }
 	return pageOf(rows, x.limit(), entryView, place), err
+}
+
+// placeIn is where a list of numbered rows goes on, and which way: back from the newest, or
+// forward from the one that after names.
+func (x *exchange) placeIn(list string) (n int64, forward bool, err error) {
+	at, err := x.at(list, 2)
+	if err != nil {
+		return 0, false, err
+	}
+	if _, forward = x.query["after"]; at == nil {
+		return x.number("after", 0), forward, nil
+	}
+	if forward {
+		return 0, false, writ.Fail(writ.Invalid, "after and cursor are both given; the cursor holds the place, leave after out", nil)
+	}
+	forward = at[0] == "forward"
+	if n, err = strconv.ParseInt(at[1], 10, 64); err != nil || !forward && at[0] != "back" {
+		return 0, false, writ.Fail(writ.Invalid, "the cursor is not one that this list gave; leave it out to begin again", nil)
+	}
+	return n, forward, nil
 }
 
 func ledgerCall(x *exchange) (any, error) {
