@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -19,9 +20,10 @@ func TestCallReachesHosts(t *testing.T) {
   hosts:
     read.test:80: {class: read_only}
     inner.test: {ranges: [10.20.30.0/24]}
+    blind.test: {unsafe_unnamed_tls: true}
 `).init()
 	ca := lab.NewAuthority(t)
-	lab.Names(t, map[string][][]string{"good.test": {{lab.Public}}, "bad.test": {{lab.Other}}, "inner.test": {{lab.Private}}, "read.test": {{lab.Other}}})
+	lab.Names(t, map[string][][]string{"good.test": {{lab.Public}}, "bad.test": {{lab.Other}}, "inner.test": {{lab.Private}}, "hidden.test": {{lab.Private}}, "blind.test": {{lab.Other}}, "read.test": {{lab.Other}}})
 	for _, at := range []string{lab.Public, lab.Other, lab.Private} {
 		lab.Web(t, at+":443", ca)
 		lab.Web(t, at+":80", nil)
@@ -66,10 +68,21 @@ func TestCallReachesHosts(t *testing.T) {
 		t.Errorf("read only by rule: %+v", o)
 	}
 
-	// A private address takes a rule that says its range.
-	for _, host := range []string{"inner.test", "good.test"} {
-		if o := call("curl -skm 5 https://"+host+"/; exit 0", host); o.code != 4 {
-			t.Fatalf("%+v", o)
+	// A private address takes a rule that says its range, and TLS without a name one that
+	// says so.
+	unnamed := "echo | timeout 5 openssl s_client -noservername -connect %s:443 2>/dev/null | grep -c '^-----BEGIN CERT'; exit 0"
+	for _, c := range []struct{ command, host, want string }{
+		{"curl -skm 5 https://%s/; exit 0", "inner.test", "GET inner.test at " + lab.Private + ":443\n"},
+		{"curl -skm 5 https://%s/; exit 0", "hidden.test", "[no output]\n"},
+		{unnamed, "blind.test", "1\n"}, {unnamed, "good.test", "0\n"},
+	} {
+		command := fmt.Sprintf(c.command, c.host)
+		if o := call(command, c.host); o.code != 4 {
+			t.Fatalf("%s: nobody was asked: %+v", c.host, o)
+		}
+		w.approves(w.pending())
+		if o := call(command, c.host); o.code != 0 || o.out != c.want {
+			t.Errorf("%s: %+v, want %q", c.host, o, c.want)
 		}
 	}
 	w.must("", "ledger", "verify")
