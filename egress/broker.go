@@ -2,6 +2,7 @@ package egress
 
 import (
 	"context"
+	"crypto/x509"
 	"net"
 	"net/netip"
 	"sync/atomic"
@@ -23,9 +24,11 @@ type Limits struct {
 	Idle        time.Duration // without a byte either way; 5 minutes
 }
 
-// Options make a Broker. A nil Resolver is the system's.
+// Options make a Broker. A nil Resolver is the system's, and so are nil Roots, which say
+// whose certificates count for requests that the broker makes itself.
 type Options struct {
 	Resolver Resolver
+	Roots    *x509.CertPool
 	Limits   Limits
 	Most     int // connections at once of all runs together; 0: 4096
 }
@@ -59,17 +62,21 @@ func New(o Options) *Broker {
 // Run says for whom a Pass is.
 type Run struct {
 	Call, Agent string
-	Class       writ.Class  // of the call: what it may do where it may go
-	Rules       Rules       // where it may go
-	Said        Rules       // what is said of hosts; the first that names one counts
-	Log         func(Event) // told of everything, in any order; whoever tells waits for it
+	Class       writ.Class   // of the call: what it may do where it may go
+	Rules       Rules        // where it may go
+	Said        func() Rules // what is said of hosts now; the first that names one counts. Nil: nothing
+	Log         func(Event)  // told of everything, in any order; whoever tells waits for it
 }
 
 // rule is what holds for an endpoint that may be reached.
 func (r Run) rule(e host.Endpoint) (Rule, bool) {
 	rule, ok := r.Rules.For(e)
-	if said, about := r.Said.For(e); ok && about {
-		rule.Class, rule.Ranges, rule.Blind, rule.At = said.Class, said.Ranges, said.Blind, said.At
+	if !ok || r.Said == nil {
+		return rule, ok
 	}
-	return rule, ok
+	if said, about := r.Said().For(e); about {
+		rule.Class, rule.Blind, rule.At = said.Class, said.Blind, said.At
+		rule.Ranges = append(rule.Ranges[:len(rule.Ranges):len(rule.Ranges)], said.Ranges...)
+	}
+	return rule, true
 }

@@ -42,7 +42,7 @@ func (p *Pass) answer(ctx context.Context, q *dns.Msg) *dns.Msg {
 	if ask.Qtype != dns.TypeA {
 		return m // it exists, and has nothing of that kind
 	}
-	found, e := p.resolve(ctx, rule, text)
+	found, e := p.resolve(ctx, rule, "ip4", text)
 	e.Rule = rule.At
 	if e.Verdict == Allowed && !p.pin(h, found) {
 		e.Verdict = TooMany

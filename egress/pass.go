@@ -2,6 +2,7 @@ package egress
 
 import (
 	"context"
+	"net/http"
 	"net/netip"
 	"slices"
 	"sync"
@@ -15,6 +16,11 @@ type Pass struct {
 	broker *Broker
 	run    Run
 	ports  []uint16
+
+	life      context.Context // of what runs in this process
+	end       context.CancelFunc
+	transport *http.Transport
+	mine      sync.WaitGroup // connections of it
 
 	mu     sync.Mutex
 	pins   map[netip.Addr][]host.Host // answers that it got, and to which questions
@@ -40,15 +46,18 @@ func (b *Broker) Open(r Run) *Pass {
 	if r.Log == nil {
 		r.Log = func(Event) {}
 	}
-	return &Pass{broker: b, run: r, ports: r.Rules.ports(), pins: map[netip.Addr][]host.Host{}, tokens: logBurst, filled: time.Now()}
+	p := &Pass{broker: b, run: r, ports: r.Rules.ports(), pins: map[netip.Addr][]host.Host{}, tokens: logBurst, filled: time.Now()}
+	p.life, p.end = context.WithCancel(context.Background())
+	p.transport = p.client()
+	return p
 }
 
 // resolve finds and checks the addresses that a name has for a rule. One that may not be
 // dialled refuses the name: which of several is used would be chance.
-func (p *Pass) resolve(ctx context.Context, r Rule, name string) ([]netip.Addr, Event) {
+func (p *Pass) resolve(ctx context.Context, r Rule, network, name string) ([]netip.Addr, Event) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	found, err := p.broker.o.Resolver.LookupNetIP(ctx, "ip4", name+".") // as it is, not below a domain of this machine
+	found, err := p.broker.o.Resolver.LookupNetIP(ctx, network, name+".") // as it is, not below a domain of this machine
 	if err != nil || len(found) == 0 {
 		return nil, Event{Verdict: NotResolved, Detail: "the name has no address"}
 	}

@@ -105,30 +105,36 @@ func (w *web) decide(req *http.Request) (candidate, Verdict, string) {
 	if !ok {
 		return none, OtherName, fmt.Sprintf("the request is for %s, and the connection is to %s", show(req.Host), none.endpoint)
 	}
+	verdict, why := mayDo(w.relay.pass.run.Class, req)
+	return m, verdict, why
+}
+
+// mayDo says whether a request is one that a class may send.
+func mayDo(class writ.Class, req *http.Request) (Verdict, string) {
 	upgrades := req.Header.Values("Upgrade")
 	if len(upgrades) > 0 && (len(upgrades) > 1 || !strings.EqualFold(upgrades[0], "websocket")) { // to what would have to be looked at anew
-		return m, MethodRefused, "only websocket can follow"
+		return MethodRefused, "only websocket can follow"
 	}
-	if w.relay.pass.run.Class == writ.ClassWrite {
-		return m, Allowed, ""
+	if class == writ.ClassWrite {
+		return Allowed, ""
 	}
 	switch req.Method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
 	default:
-		return m, MethodRefused, "a call that only reads sends GET, HEAD and OPTIONS"
+		return MethodRefused, "a call that only reads sends GET, HEAD and OPTIONS"
 	}
 	if len(upgrades) > 0 {
-		return m, MethodRefused, "a call that only reads does not change the protocol"
+		return MethodRefused, "a call that only reads does not change the protocol"
 	}
 	if req.ContentLength != 0 || len(req.TransferEncoding) > 0 {
-		return m, MethodRefused, "a call that only reads sends no body"
+		return MethodRefused, "a call that only reads sends no body"
 	}
 	for h := range req.Header {
 		if slices.Contains(overrides, strings.ToLower(strings.ReplaceAll(h, "_", "-"))) {
-			return m, MethodRefused, "a call that only reads does not send " + h
+			return MethodRefused, "a call that only reads does not send " + h
 		}
 	}
-	return m, Allowed, ""
+	return Allowed, ""
 }
 
 // whom finds the host of a request among those that the connection may be to.

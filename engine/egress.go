@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -23,23 +24,84 @@ import (
 // outlet is the way out of boxes: what a writ says of hosts, and what the operator says of
 // the same ones.
 func (e *Engine) outlet(w writ.Writ, m sandbox.Mouth) (io.Closer, error) {
-	run := egress.Run{Call: w.Call().ID, Agent: w.Call().Agent, Class: w.Decision().Class, Said: saidOf(e.at().cfg.Egress)}
+	pass, t, err := e.pass(w)
+	if err != nil {
+		return nil, err
+	}
+	relay := pass.Serve(m)
+	t.end = func() { relay.Close() }
+	return t, nil
+}
+
+// way is how something in this process reaches out: by HTTP, or by a connection.
+type way struct {
+	*egress.Pass
+	*told
+}
+
+// Close ends what is open, and writes down the rest.
+func (w *way) Close() error { return w.told.Close() }
+
+// reach is the way out of a call that runs in this process, to the hosts of its writ.
+func (e *Engine) reach(w writ.Writ) (*way, error) {
+	pass, t, err := e.pass(w)
+	if err != nil {
+		return nil, err
+	}
+	t.end = func() { pass.Close() }
+	return &way{pass, t}, nil
+}
+
+// pass is what a writ lets through.
+func (e *Engine) pass(w writ.Writ) (*egress.Pass, *told, error) {
+	said := saidOf(e.at().cfg.Egress) // as it was when the call was decided
+	run := egress.Run{Call: w.Call().ID, Agent: w.Call().Agent, Class: w.Decision().Class, Said: func() egress.Rules { return said }}
 	if unasked.Is(w.Call()) { // of no call, but of something that the operator has run
 		run.Call, run.Agent = "", w.Call().Tool
 	}
 	for _, text := range w.Confinement().Network.Hosts {
 		p, err := host.ParsePattern(text)
 		if err != nil {
-			return nil, writ.Fail(writ.Internal, "the hosts of the call cannot be read", err)
+			return nil, nil, writ.Fail(writ.Internal, "the hosts of the call cannot be read", err)
 		}
 		run.Rules = append(run.Rules, egress.Rule{Host: p, At: text})
 	}
 	t := &told{e: e, call: run.Call, agent: run.Agent}
 	run.Log = t.add
-	pass := e.broker.Open(run)
-	t.relay = pass.Serve(m)
-	t.soon()
-	return t, nil
+	return e.broker.Open(run), t, nil
+}
+
+// ownWay is the way to one address that the operator wrote, for what the daemon does on its
+// own account: what says whose it is in the log. Whoever has it closes it.
+func (e *Engine) ownWay(what, url string) (*way, error) {
+	to, err := host.ParseURL(url)
+	if err != nil {
+		return nil, writ.Fail(writ.Invalid, err.Error(), nil)
+	}
+	p, err := host.ParsePattern(to.String())
+	if err != nil {
+		return nil, writ.Fail(writ.Invalid, err.Error(), nil)
+	}
+	t := &told{e: e, agent: what}
+	pass := e.ownBroker.Open(egress.Run{
+		Agent: what, Class: writ.ClassWrite, Log: t.add, Said: func() egress.Rules { return saidOf(e.at().cfg.Egress) },
+		Rules: egress.Rules{{Host: p, Class: writ.ClassWrite, Ranges: written(to.Host), At: what}},
+	})
+	t.end = func() { pass.Close() }
+	return &way{pass, t}, nil
+}
+
+// written are the addresses that somebody who wrote a host meant, where they are not public:
+// the one that was written, and this machine's own for localhost. Any other name has to have
+// public ones, whoever wrote it: what it leads to is for somebody else to say.
+func written(h host.Host) []netip.Prefix {
+	if a, ok := h.Addr(); ok {
+		return []netip.Prefix{netip.PrefixFrom(a, a.BitLen())}
+	}
+	if h.String() == "localhost" {
+		return []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
+	}
+	return nil
 }
 
 // saidOf is what the operator says of hosts, the narrower before the wider.
@@ -56,7 +118,7 @@ func saidOf(said []config.Said) egress.Rules {
 type told struct {
 	e           *Engine
 	call, agent string
-	relay       *egress.Relay
+	end         func() // ends what is open
 
 	mu      sync.Mutex
 	pending []store.Egress
@@ -82,21 +144,16 @@ func (t *told) add(ev egress.Event) {
 	t.pending = append(t.pending, row)
 	if len(t.pending) >= toldAtOnce {
 		t.write()
+	} else if t.timer == nil && !t.over {
+		t.timer = time.AfterFunc(toldWithin, t.flush)
 	}
 }
 
-// soon writes down what there is, now and again.
-func (t *told) soon() {
+func (t *told) flush() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.timer = time.AfterFunc(toldWithin, func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if !t.over {
-			t.write()
-			t.timer.Reset(toldWithin)
-		}
-	})
+	t.timer = nil
+	t.write()
 }
 
 // write puts what is pending into the store, and its digest into the ledger. Whoever calls
@@ -112,7 +169,7 @@ func (t *told) write() {
 	})
 	if err != nil {
 		t.e.log.Error("what a call did outside could not be recorded; its connections are ended", "call", t.call, "err", err)
-		go t.relay.Close()
+		go t.end()
 	}
 }
 
@@ -134,11 +191,13 @@ func (t *told) entry(rows []store.Egress) ledger.Entry {
 
 // Close ends the way out, and writes down the rest.
 func (t *told) Close() error {
-	err := t.relay.Close()
+	t.end()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.over = true
-	t.timer.Stop()
+	if t.timer != nil {
+		t.timer.Stop()
+	}
 	t.write()
-	return err
+	return nil
 }

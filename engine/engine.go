@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -75,7 +76,8 @@ type Engine struct {
 	people     *person.Checker
 	sealKey    []byte
 	drivers    sandbox.Set
-	broker     *egress.Broker
+	broker     *egress.Broker // the way out of calls
+	ownBroker  *egress.Broker // and of the daemon itself
 	native     *native.Driver
 	boxes      *sandbox.Boxes
 	closers    []io.Closer // drivers that keep something running
@@ -165,6 +167,7 @@ func (e *Engine) build(cfg *config.Config, launcher []string, servers []Server) 
 	sub := cfg.File.Sandboxing.Subprocess
 	every := reach.Options{PathPrefixes: sub.ExtraSafePathPrefixes, UnsafeAnyPath: !sub.RestrictedPath, UnsafeAnyDir: !sub.WorkspaceOnly}
 	e.broker = egress.New(egress.Options{})
+	e.ownBroker = egress.New(egress.Options{Limits: egress.Limits{Connections: 4096, Bytes: math.MaxInt64, Idle: 24 * time.Hour}})
 	own := native.New(native.Options{Options: every, Program: programOf(launcher), Deployment: deployment(cfg.StatePath), Outlet: e.outlet})
 	e.drivers = sandbox.Set{own,
 		bwrap.New(bwrap.Options{Options: every, Program: programOf(launcher)}),
