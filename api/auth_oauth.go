@@ -6,6 +6,8 @@ import (
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/config"
+	"github.com/writ-run/writ/engine"
+	"github.com/writ-run/writ/host"
 	"github.com/writ-run/writ/oauth"
 )
 
@@ -27,15 +29,26 @@ type ProtectedResource struct {
 	BearerMethods        []string `json:"bearer_methods_supported"`
 }
 
-func newIssuer(o *config.OAuth) *issuer {
+// A Reach is a way to hosts that the operator wrote.
+type Reach func(what string, hosts ...host.Endpoint) (*engine.Way, error)
+
+func newIssuer(o *config.OAuth, reach Reach) (*issuer, error) {
 	if o == nil {
-		return nil
+		return nil, nil
 	}
-	v := oauth.New(oauth.Options{Issuer: o.Issuer, Audience: o.Audience, KeyHosts: o.JWKSHosts, Scopes: o.Scopes, Subjects: o.Subjects})
+	hosts, err := o.Hosts()
+	if err != nil {
+		return nil, err
+	}
+	way, err := reach("listen.oauth", hosts...)
+	if err != nil {
+		return nil, err
+	}
+	v := oauth.New(oauth.Options{Issuer: o.Issuer, Audience: o.Audience, KeyHosts: o.JWKSHosts, Scopes: o.Scopes, Subjects: o.Subjects, Dial: way.Dial})
 	return &issuer{
 		Verifier: v, metadataURL: wellKnown(o.Audience),
 		metadata: ProtectedResource{o.Audience, []string{o.Issuer}, v.ScopeNames(), []string{"header"}},
-	}
+	}, nil
 }
 
 const resourcePath = "/.well-known/oauth-protected-resource"

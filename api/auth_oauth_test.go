@@ -243,7 +243,9 @@ func TestStreamEndsWithToken(t *testing.T) {
 
 // The metadata is what RFC 9728 asks for, where an issuer is configured.
 func TestResourceMetadata(t *testing.T) {
-	with := &proofs{oauth: newIssuer(&config.OAuth{Issuer: "https://idp.example", Audience: resource, Scopes: map[string]string{"b": "coder", "a": "other"}})}
+	issuer, err := newIssuer(&config.OAuth{Issuer: "https://idp.example", Audience: resource, Scopes: map[string]string{"b": "coder", "a": "other"}}, newWorld(t).engine.Reach)
+	must(t, err)
+	with := &proofs{oauth: issuer}
 	show := func(p *proofs) (any, error) {
 		at := arrival{&net.TCPAddr{}, p, network, 0}
 		r := httptest.NewRequestWithContext(context.WithValue(t.Context(), http.LocalAddrContextKey, at), "GET", resourcePath, nil)
@@ -283,7 +285,9 @@ func FuzzBearer(f *testing.F) {
 	f.Cleanup(srv.Close)
 	p.url = srv.URL
 	w := newWorld(f)
-	with := &proofs{oauth: newIssuer(&config.OAuth{Issuer: p.url, Audience: resource, Scopes: map[string]string{"writ:coder": "coder"}})}
+	issuer, err := newIssuer(&config.OAuth{Issuer: p.url, Audience: resource, Scopes: map[string]string{"writ:coder": "coder"}}, w.engine.Reach)
+	must(f, err)
+	with := &proofs{oauth: issuer}
 	s := &Server{engine: w.engine, log: slog.New(slog.DiscardHandler)}
 	f.Fuzz(func(t *testing.T, header string) {
 		at := arrival{&net.TCPAddr{}, with, network, 0}

@@ -229,7 +229,7 @@ func TestListenAgents(t *testing.T) {
 		l.(byPeer).Listener.(*net.UnixListener).SetUnlinkOnClose(false)
 		must(t, l.Close())
 	}
-	if _, err := Listen(config.Listen{Address: "127.0.0.1:0", ClientCA: path}, dir); err == nil || err.Error() != "listen.client_ca: certificates are shown over TLS only; set listen.certificate and listen.key" {
+	if _, err := Listen(config.Listen{Address: "127.0.0.1:0", ClientCA: path}, dir, nil); err == nil || err.Error() != "listen.client_ca: certificates are shown over TLS only; set listen.certificate and listen.key" {
 		t.Errorf("%v", err)
 	}
 }

@@ -33,14 +33,18 @@ func (l Listeners) URL() string {
 }
 
 // Listen opens all of them. Without a certificate it takes loopback only, whatever the
-// configuration said: a token must not cross a network in the clear.
-func Listen(at config.Listen, state string) (Listeners, error) {
+// configuration said: a token must not cross a network in the clear. Issuers of tokens are
+// reached by reach.
+func Listen(at config.Listen, state string, reach Reach) (Listeners, error) {
 	var l Listeners
 	var err error
 	if l.TLS, l.leaf, err = secure(at); err != nil {
 		return Listeners{}, err
 	}
-	proofs := &proofs{oauth: newIssuer(at.OAuth)}
+	proofs := &proofs{}
+	if proofs.oauth, err = newIssuer(at.OAuth, reach); err != nil {
+		return Listeners{}, err
+	}
 	if proofs.clients, err = askClients(at.ClientCA, l.TLS); err != nil {
 		return Listeners{}, err
 	}

@@ -138,18 +138,18 @@ func TestTLS(t *testing.T) {
 func TestListen(t *testing.T) {
 	state := t.TempDir()
 	for _, address := range []string{"0.0.0.0:0", "[::]:0", ":0", "10.1.2.3:0", "localhost:0", "", "127.0.0.1"} {
-		_, err := Listen(config.Listen{Address: address}, state)
+		_, err := Listen(config.Listen{Address: address}, state, nil)
 		want := "listen on " + address + ": without a certificate only 127.0.0.1 or [::1] can be listened on; set listen.certificate and listen.key"
 		if err == nil || err.Error() != want {
 			t.Errorf("%q: %v", address, err)
 		}
 	}
 	for _, half := range []config.Listen{{Address: "0.0.0.0:0", Certificate: "x"}, {Address: "0.0.0.0:0", Key: "x"}} {
-		if _, err := Listen(half, state); err == nil || !strings.HasPrefix(err.Error(), "load listen.certificate and listen.key: ") {
+		if _, err := Listen(half, state, nil); err == nil || !strings.HasPrefix(err.Error(), "load listen.certificate and listen.key: ") {
 			t.Errorf("%+v: %v", half, err)
 		}
 	}
-	l, err := Listen(config.Listen{Address: "127.0.0.1:0"}, state)
+	l, err := Listen(config.Listen{Address: "127.0.0.1:0"}, state, nil)
 	must(t, err)
 	info, err := os.Stat(client.SocketPath(state))
 	must(t, err)

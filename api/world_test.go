@@ -119,7 +119,7 @@ func (w *world) serve(at config.Listen, lim limits) {
 	e, err := engine.Open(w.t.Context(), engine.Options{Config: filepath.Join(w.dir, "writ.yaml"), Log: log, Tools: []engine.Tool{w.waiting(), w.sending()}})
 	must(w.t, err)
 	w.engine = e
-	l, err := Listen(at, filepath.Join(w.dir, "state"))
+	l, err := Listen(at, filepath.Join(w.dir, "state"), e.Reach)
 	must(w.t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)

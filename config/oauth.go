@@ -87,6 +87,23 @@ func Endpoint(text string) (host.Endpoint, error) {
 	return host.Endpoint{}, fmt.Errorf("%q is not https; only an address of this machine (127.0.0.1, [::1], localhost) can do without", text)
 }
 
+// Hosts are those that keys may come from.
+func (o *OAuth) Hosts() ([]host.Endpoint, error) {
+	issuer, err := Endpoint(o.Issuer)
+	if err != nil {
+		return nil, err
+	}
+	out := []host.Endpoint{issuer}
+	for _, text := range o.JWKSHosts {
+		e, err := host.ParseEndpoint(text)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, e)
+	}
+	return out, nil
+}
+
 func loopback(h host.Host) bool {
 	a, ok := h.Addr()
 	return h.String() == "localhost" || ok && a.IsLoopback()

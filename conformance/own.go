@@ -30,7 +30,7 @@ func own(ctx context.Context, dir, writ string) (column, func(), error) {
 	if err != nil {
 		return column{}, nothing, err
 	}
-	l, err := api.Listen(e.Config().File.Listen, e.Config().StatePath)
+	l, err := api.Listen(e.Config().File.Listen, e.Config().StatePath, e.Reach)
 	if err != nil {
 		return column{}, func() { e.Close() }, err
 	}

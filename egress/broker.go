@@ -21,7 +21,7 @@ type Resolver interface {
 type Limits struct {
 	Connections int           // at once; 256
 	Bytes       int64         // both ways together; 1 GiB
-	Idle        time.Duration // without a byte either way; 5 minutes
+	Idle        time.Duration // without a byte either way; 5 minutes; negative: as long as it likes, for what runs in this process
 }
 
 // Options make a Broker. A nil Resolver is the system's, and so are nil Roots, which say

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/writ-run/writ/host"
@@ -161,4 +162,13 @@ func (o *own) Close() error {
 		p.say(o.event)
 	})
 	return err
+}
+
+// SyscallConn is the socket's, for whoever wants to know whether it is still there.
+func (o *own) SyscallConn() (syscall.RawConn, error) {
+	c, ok := o.Conn.(syscall.Conn)
+	if !ok {
+		return nil, errors.ErrUnsupported
+	}
+	return c.SyscallConn()
 }

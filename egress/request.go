@@ -61,7 +61,7 @@ func (p *Pass) refused(req *http.Request, e Event, why string) (*http.Response, 
 func (p *Pass) client() *http.Transport {
 	return &http.Transport{
 		DialContext: p.Dial, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: p.broker.o.Roots}, ForceAttemptHTTP2: true,
-		TLSHandshakeTimeout: beginWithin, ResponseHeaderTimeout: p.broker.o.Limits.Idle, IdleConnTimeout: 90 * time.Second,
+		TLSHandshakeTimeout: beginWithin, ResponseHeaderTimeout: max(0, p.broker.o.Limits.Idle), IdleConnTimeout: 90 * time.Second,
 		MaxResponseHeaderBytes: 256 << 10, MaxIdleConnsPerHost: 2,
 	}
 }

@@ -223,7 +223,9 @@ func (c *counted) Read(b []byte) (int, error) {
 	if may == 0 && len(b) > 0 {
 		return 0, errTooMuch
 	}
-	c.SetReadDeadline(time.Now().Add(c.pass.broker.o.Limits.Idle))
+	if idle := c.pass.broker.o.Limits.Idle; idle > 0 {
+		c.SetReadDeadline(time.Now().Add(idle))
+	}
 	n, err := c.Conn.Read(b[:may])
 	c.pass.giveBack(may - int64(n))
 	c.got.Add(int64(n))

@@ -33,23 +33,26 @@ func (e *Engine) outlet(w writ.Writ, m sandbox.Mouth) (io.Closer, error) {
 	return t, nil
 }
 
-// way is how something in this process reaches out: by HTTP, or by a connection.
-type way struct {
+// Way is how something in this process reaches out: by HTTP, or by a connection.
+type Way struct {
 	*egress.Pass
-	*told
+	told *told
 }
 
 // Close ends what is open, and writes down the rest.
-func (w *way) Close() error { return w.told.Close() }
+func (w *Way) Close() error {
+	w.told.e.ways.Delete(w)
+	return w.told.Close()
+}
 
 // reach is the way out of a call that runs in this process, to the hosts of its writ.
-func (e *Engine) reach(w writ.Writ) (*way, error) {
+func (e *Engine) reach(w writ.Writ) (*Way, error) {
 	pass, t, err := e.pass(w)
 	if err != nil {
 		return nil, err
 	}
 	t.end = func() { pass.Close() }
-	return &way{pass, t}, nil
+	return &Way{pass, t}, nil
 }
 
 // pass is what a writ lets through.
@@ -71,24 +74,23 @@ func (e *Engine) pass(w writ.Writ) (*egress.Pass, *told, error) {
 	return e.broker.Open(run), t, nil
 }
 
-// ownWay is the way to one address that the operator wrote, for what the daemon does on its
-// own account: what says whose it is in the log. Whoever has it closes it.
-func (e *Engine) ownWay(what, url string) (*way, error) {
-	to, err := host.ParseURL(url)
-	if err != nil {
-		return nil, writ.Fail(writ.Invalid, err.Error(), nil)
-	}
-	p, err := host.ParsePattern(to.String())
-	if err != nil {
-		return nil, writ.Fail(writ.Invalid, err.Error(), nil)
-	}
+// Reach is the way to hosts that the operator wrote, for what the daemon does on its own
+// account: what says whose it is in the log. It is closed with the engine, if not before.
+func (e *Engine) Reach(what string, hosts ...host.Endpoint) (*Way, error) {
 	t := &told{e: e, agent: what}
-	pass := e.ownBroker.Open(egress.Run{
-		Agent: what, Class: writ.ClassWrite, Log: t.add, Said: func() egress.Rules { return saidOf(e.at().cfg.Egress) },
-		Rules: egress.Rules{{Host: p, Class: writ.ClassWrite, Ranges: written(to.Host), At: what}},
-	})
+	run := egress.Run{Agent: what, Class: writ.ClassWrite, Log: t.add, Said: func() egress.Rules { return saidOf(e.at().cfg.Egress) }}
+	for _, to := range hosts {
+		p, err := host.ParsePattern(to.String())
+		if err != nil {
+			return nil, writ.Fail(writ.Invalid, err.Error(), nil)
+		}
+		run.Rules = append(run.Rules, egress.Rule{Host: p, Ranges: written(to.Host), At: what})
+	}
+	pass := e.ownBroker.Open(run)
 	t.end = func() { pass.Close() }
-	return &way{pass, t}, nil
+	w := &Way{pass, t}
+	e.ways.Store(w, true)
+	return w, nil
 }
 
 // written are the addresses that somebody who wrote a host meant, where they are not public:

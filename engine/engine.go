@@ -78,6 +78,7 @@ type Engine struct {
 	drivers    sandbox.Set
 	broker     *egress.Broker // the way out of calls
 	ownBroker  *egress.Broker // and of the daemon itself
+	ways       sync.Map       // of the daemon itself, that are open
 	native     *native.Driver
 	boxes      *sandbox.Boxes
 	closers    []io.Closer // drivers that keep something running
@@ -167,7 +168,7 @@ func (e *Engine) build(cfg *config.Config, launcher []string, servers []Server) 
 	sub := cfg.File.Sandboxing.Subprocess
 	every := reach.Options{PathPrefixes: sub.ExtraSafePathPrefixes, UnsafeAnyPath: !sub.RestrictedPath, UnsafeAnyDir: !sub.WorkspaceOnly}
 	e.broker = egress.New(egress.Options{})
-	e.ownBroker = egress.New(egress.Options{Limits: egress.Limits{Connections: 4096, Bytes: math.MaxInt64, Idle: 24 * time.Hour}})
+	e.ownBroker = egress.New(egress.Options{Limits: egress.Limits{Connections: 4096, Bytes: math.MaxInt64, Idle: -1}})
 	own := native.New(native.Options{Options: every, Program: programOf(launcher), Deployment: deployment(cfg.StatePath), Outlet: e.outlet})
 	e.drivers = sandbox.Set{own,
 		bwrap.New(bwrap.Options{Options: every, Program: programOf(launcher)}),
@@ -330,6 +331,7 @@ func (e *Engine) close() error {
 	for _, c := range e.closers {
 		errs = append(errs, c.Close())
 	}
+	e.ways.Range(func(w, _ any) bool { errs = append(errs, w.(*Way).Close()); return true })
 	if e.ledger != nil {
 		errs = append(errs, e.ledger.Close())
 	}

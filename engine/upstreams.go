@@ -69,6 +69,7 @@ type server struct {
 	old  *upstream.Server // as older clients reach it; nil: not needed yet
 	name string
 	cfg  config.Upstream
+	way  *Way   // to where it listens; nil: it is a program
 	own  bool   // it is the embedding program's
 	is   string // cfg, to tell whether it changed
 }
@@ -111,6 +112,15 @@ func (u *upstreams) start(name string, cfg config.Upstream) (*server, error) {
 	}
 	ours := func(o Server) bool { return o.Name == name }
 	s := &server{name: name, cfg: cfg, is: is, own: slices.ContainsFunc(u.own, ours)}
+	if cfg.URL != "" {
+		to, err := config.Endpoint(cfg.URL)
+		if err != nil {
+			return nil, err
+		}
+		if s.way, err = u.e.Reach("upstreams."+name, to); err != nil {
+			return nil, err
+		}
+	}
 	s.Server, err = upstream.Start(u.spec(s))
 	return s, err
 }
@@ -157,7 +167,7 @@ func (u *upstreams) connect(ctx context.Context, s *server, o upstream.Options) 
 	var conn *upstream.Conn
 	var err error
 	if s.cfg.URL != "" {
-		conn, err = upstream.HTTP(ctx, s.cfg.URL, upstream.Client(s.cfg.Headers), o)
+		conn, err = upstream.HTTP(ctx, s.cfg.URL, upstream.Client(s.cfg.Headers, s.way.Dial), o)
 	} else {
 		conn, err = u.stdio(ctx, s, o)
 	}
@@ -227,6 +237,9 @@ func (s *server) end() error {
 	var old error
 	if s.old != nil {
 		old = s.old.Close()
+	}
+	if s.way != nil {
+		defer s.way.Close()
 	}
 	return errors.Join(old, s.Close())
 }

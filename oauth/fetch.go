@@ -14,14 +14,17 @@ import (
 	"github.com/writ-run/writ/host"
 )
 
+// Dial is how the issuer is reached.
+type Dial func(ctx context.Context, network, address string) (net.Conn, error)
+
 // newClient goes where it is told and nowhere else: no redirects, no proxy from the
 // environment, nothing kept open between two visits.
-func newClient() *http.Client {
+func newClient(dial Dial) *http.Client {
 	return &http.Client{
 		Timeout:       patience,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
-			Proxy: nil, DialContext: (&net.Dialer{Timeout: patience}).DialContext, TLSHandshakeTimeout: patience,
+			Proxy: nil, DialContext: dial, TLSHandshakeTimeout: patience,
 			TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true,
 			DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: 64 << 10,
 		},

@@ -9,6 +9,7 @@ import (
 	"crypto/rsa"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -154,7 +155,7 @@ func (p *provider) claims(changes map[string]any) map[string]any {
 
 func (p *provider) verifier() *Verifier {
 	return New(Options{
-		Issuer: p.url, Audience: audience,
+		Issuer: p.url, Audience: audience, Dial: (&net.Dialer{}).DialContext,
 		Scopes: map[string]string{"writ:coder": "coder", "writ:code": "coder", "writ:other": "other"}, Subjects: map[string]string{"robot": "other"},
 	})
 }

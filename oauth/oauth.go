@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -43,6 +44,7 @@ type Options struct {
 	KeyHosts []string          // host or host:port that keys may come from, beside the issuer's own
 	Scopes   map[string]string // agents by scope
 	Subjects map[string]string // agents by sub
+	Dial     Dial              // to the hosts of keys
 }
 
 // Verifier verifies tokens of one issuer. It is safe for concurrent use, and asks the
@@ -58,7 +60,12 @@ type Verifier struct {
 
 // New makes a verifier. The zero Options take no token.
 func New(o Options) *Verifier {
-	v := &Verifier{o: o, client: newClient(), now: time.Now, getting: make(chan struct{}, 1)}
+	if o.Dial == nil { // the default of a transport goes anywhere
+		o.Dial = func(context.Context, string, string) (net.Conn, error) {
+			return nil, errors.New("there is no way to the issuer")
+		}
+	}
+	v := &Verifier{o: o, client: newClient(o.Dial), now: time.Now, getting: make(chan struct{}, 1)}
 	v.ring.Store(&ring{})
 	return v
 }

@@ -1,15 +1,20 @@
 package upstream
 
 import (
+	"context"
+	"net"
 	"net/http"
 	"time"
 )
 
-// Client reaches a server that an operator named, directly, with the headers that go
-// with every request of ours. No proxy of the environment stands between.
-func Client(headers map[string]string) *http.Client {
-	return &http.Client{Transport: &carrying{headers: headers, plain: &direct{}, secure: &http.Transport{
-		ForceAttemptHTTP2: true, MaxIdleConnsPerHost: idleConns, IdleConnTimeout: idleFor, TLSHandshakeTimeout: 10 * time.Second, DisableCompression: true,
+// Dial is how a server is reached.
+type Dial func(ctx context.Context, network, address string) (net.Conn, error)
+
+// Client reaches a server that an operator named, with the headers that go with every
+// request of ours. No proxy of the environment stands between.
+func Client(headers map[string]string, dial Dial) *http.Client {
+	return &http.Client{Transport: &carrying{headers: headers, plain: &direct{dial: dial}, secure: &http.Transport{
+		DialContext: dial, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: idleConns, IdleConnTimeout: idleFor, TLSHandshakeTimeout: 10 * time.Second, DisableCompression: true,
 	}}}
 }
 

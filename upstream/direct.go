@@ -14,6 +14,8 @@ import (
 // transport of net/http hands each request to two others and back, which after a commit,
 // when nothing else runs, costs as much again as the exchange.
 type direct struct {
+	dial Dial
+
 	mu   sync.Mutex
 	idle map[string][]*directConn // by address, the latest last
 }
@@ -95,7 +97,7 @@ func (d *direct) take(ctx context.Context, to string) (*directConn, error) {
 		}
 		c.Close()
 	}
-	conn, err := (&net.Dialer{Timeout: 10 * time.Second}).DialContext(ctx, "tcp", to)
+	conn, err := d.dial(ctx, "tcp", to)
 	if err != nil {
 		return nil, err
 	}

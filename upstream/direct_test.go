@@ -60,7 +60,7 @@ func TestDirect(t *testing.T) {
 	}
 	s.Start()
 	defer s.Close()
-	d := &direct{}
+	d := &direct{dial: (&net.Dialer{}).DialContext}
 	defer d.CloseIdleConnections()
 	for _, c := range []struct {
 		path, want string
@@ -133,7 +133,7 @@ func TestDirectUnasked(t *testing.T) {
 			}()
 		}
 	}()
-	d := &direct{}
+	d := &direct{dial: (&net.Dialer{}).DialContext}
 	defer d.CloseIdleConnections()
 	for range 2 {
 		if got, err := asks(t.Context(), d, "http://"+l.Addr().String()+"/", ""); err != nil || got != "200 ok" {

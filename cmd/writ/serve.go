@@ -52,7 +52,7 @@ func (a *app) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l, err := api.Listen(e.Config().File.Listen, e.Config().StatePath)
+	l, err := api.Listen(e.Config().File.Listen, e.Config().StatePath, e.Reach)
 	if err != nil {
 		return errors.Join(a.portHeld(ctx, err), e.Close())
 	}
