@@ -62,7 +62,7 @@ type Target struct {
 	Pointer string // JSON pointer of the argument
 	Value   string // as the caller wrote it
 	Kind    TargetKind
-	Side    Side
+	Side    Side   // of a host: read says that nothing goes there but requests that only read
 	Path    string // absolute, cleaned, symlinks of the deepest existing ancestor resolved
 	Host    string // normal form host:port
 	Problem string // why it could not be resolved; such a target is denied

@@ -119,6 +119,7 @@ func (m *ExecMode) UnmarshalText(b []byte) error { return parse(m, execNames, b)
 type Network struct {
 	Mode  NetworkMode `json:"mode"`
 	Hosts []string    `json:"hosts,omitempty"` // with NetworkHosts: normal forms host:port
+	Reads []string    `json:"reads,omitempty"` // the same, to which nothing goes but requests that only read
 }
 
 type NetworkMode uint8

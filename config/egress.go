@@ -27,6 +27,7 @@ type EgressHost struct {
 type Said struct {
 	Host    host.Pattern
 	Class   writ.Class
+	Stated  bool // the class was written
 	Ranges  []netip.Prefix
 	Unnamed bool
 	At      string
@@ -37,7 +38,7 @@ func (c *Config) checkEgress(d *strict.File) {
 	c.Egress = nil
 	for _, text := range sorted(c.File.Egress.Hosts) {
 		h, key := c.File.Egress.Hosts[text], strict.Member("egress.hosts", text)
-		s := Said{Class: writ.ClassWrite, Unnamed: h.Unnamed, At: c.At(key)}
+		s := Said{Class: writ.ClassWrite, Stated: h.Class != "", Unnamed: h.Unnamed, At: c.At(key)}
 		var err error
 		if s.Host, err = host.ParsePattern(text); err != nil {
 			d.Reject(key, "%v", err)

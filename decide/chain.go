@@ -140,9 +140,12 @@ func meetNetwork(a, b writ.Network) writ.Network {
 		return writ.Network{}
 	}
 	out := writ.Network{Mode: writ.NetworkHosts}
-	for _, h := range a.Hosts {
-		if slices.Contains(b.Hosts, h) {
+	for _, h := range slices.Concat(a.Hosts, a.Reads) {
+		switch { // what both may, as far as both may
+		case slices.Contains(a.Hosts, h) && slices.Contains(b.Hosts, h):
 			out.Hosts = append(out.Hosts, h)
+		case slices.Contains(b.Hosts, h) || slices.Contains(b.Reads, h):
+			out.Reads = append(out.Reads, h)
 		}
 	}
 	return out

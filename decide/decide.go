@@ -38,8 +38,9 @@ type Input struct {
 
 // HostClass is what talking to hosts counts as. What none names counts as write.
 type HostClass struct {
-	Host  host.Pattern
-	Class writ.Class
+	Host   host.Pattern
+	Class  writ.Class
+	Stated bool // the operator wrote the class; else it is write because nobody said more
 }
 
 // Rule is what the operator adds to one tool. It only tightens (I12).
@@ -236,13 +237,18 @@ func (d *Decider) target(out *writ.Decision, chain []link, t *writ.Target) {
 	case t.Kind == writ.TargetHost:
 		// Talking to a host counts as changing something there unless an egress
 		// rule says otherwise.
-		out.Class = min(out.Class, d.talking(t.Host))
+		seen := t.Side == writ.SideRead
+		out.Class = min(out.Class, d.talking(t.Host, seen))
 		if chain[0].tool.Policy.Violation(*t) != "" {
 			return // not declared, so not opened: see writes
 		}
 		n := &out.Confine.Network
 		n.Mode = writ.NetworkHosts
-		n.Hosts = append(n.Hosts[:len(n.Hosts):len(n.Hosts)], t.Host)
+		if t.Side == writ.SideRead {
+			n.Reads = append(n.Reads[:len(n.Reads):len(n.Reads)], t.Host)
+		} else {
+			n.Hosts = append(n.Hosts[:len(n.Hosts):len(n.Hosts)], t.Host)
+		}
 	case t.Side == writ.SideRead || t.Side == writ.SideEither && !writes(chain[0].tool, t):
 		out.Class = min(out.Class, writ.ClassReadOnly)
 	default:
@@ -254,13 +260,21 @@ func (d *Decider) target(out *writ.Decision, chain []link, t *writ.Target) {
 	}
 }
 
-// talking is what it counts as to talk to a host.
-func (d *Decider) talking(normal string) writ.Class {
+// talking is what it counts as to talk to a host. Where the broker sees what is said, the
+// method counts, which the class of the call has already: nothing is assumed of the host
+// then, but what the operator wrote of it still holds (I12).
+func (d *Decider) talking(normal string, seen bool) writ.Class {
 	e, err := host.ParseEndpoint(normal)
 	for _, h := range d.hosts {
 		if err == nil && h.Host.Match(e) {
+			if seen && !h.Stated {
+				break
+			}
 			return h.Class
 		}
+	}
+	if seen {
+		return writ.ClassReadOnly
 	}
 	return writ.ClassWrite
 }

@@ -17,6 +17,8 @@ type Pass struct {
 	run    Run
 	ports  []uint16
 
+	authority *authority // which the box trusts; nil: its TLS is not looked into
+
 	life      context.Context // of what runs in this process
 	end       context.CancelFunc
 	transport *http.Transport
@@ -50,6 +52,19 @@ func (b *Broker) Open(r Run) *Pass {
 	p.life, p.end = context.WithCancel(context.Background())
 	p.transport = p.client()
 	return p
+}
+
+// Authority is the certificate, in PEM, that programs in the box have to trust for the
+// hosts that they only read from; nil: there are none. Whoever serves a box calls it before.
+func (p *Pass) Authority() ([]byte, error) {
+	if !slices.ContainsFunc(p.run.Rules, func(r Rule) bool { return r.Reads }) {
+		return nil, nil
+	}
+	var err error
+	if p.authority, err = newAuthority(); err != nil {
+		return nil, err
+	}
+	return p.authority.pem, nil
 }
 
 // resolve finds and checks the addresses that a name has for a rule. One that may not be

@@ -234,12 +234,15 @@ func (r *Relay) tls(c *peeked, e Event, may []candidate) Event {
 	if verdict == OtherName {
 		e.Detail = "it names " + show(h.name)
 	}
-	if verdict == Allowed && r.pass.run.Class != writ.ClassWrite && chosen.rule.Class != writ.ClassReadOnly {
+	if verdict == Allowed && !chosen.rule.Reads && !r.pass.blindly(chosen) {
 		verdict = NotSeen
 	}
 	if e.Verdict = verdict; verdict != Allowed {
 		refuse(c.Conn)
 		return e
+	}
+	if chosen.rule.Reads {
+		return r.intercept(c, e, chosen, h.raw)
 	}
 	return r.through(c, e, h.raw)
 }
@@ -247,7 +250,7 @@ func (r *Relay) tls(c *peeked, e Event, may []candidate) Event {
 // named finds whom a hello wants among those it may.
 func named(h hello, may []candidate) (candidate, Verdict) {
 	for _, m := range may {
-		if m.rule.Blind && (h.name == "" || h.hidden) {
+		if m.rule.Blind && !m.rule.Reads && (h.name == "" || h.hidden) {
 			return m, Allowed
 		}
 	}
@@ -266,6 +269,19 @@ func named(h hello, may []candidate) (candidate, Verdict) {
 	return may[0], OtherName
 }
 
+// class is what the run may do at a host.
+func (p *Pass) class(m candidate) writ.Class {
+	if m.rule.Reads {
+		return max(p.run.Class, writ.ClassReadOnly)
+	}
+	return p.run.Class
+}
+
+// blindly says whether what nobody can see into may go to a host.
+func (p *Pass) blindly(m candidate) bool {
+	return !m.rule.Reads && (p.run.Class == writ.ClassWrite || m.rule.Class == writ.ClassReadOnly)
+}
+
 // opaque lets through what nobody can see into, where that counts as no more than the
 // call may, whichever of the hosts at this address it is to.
 func (r *Relay) opaque(c *peeked, e Event, may []candidate) Event {
@@ -273,7 +289,7 @@ func (r *Relay) opaque(c *peeked, e Event, may []candidate) Event {
 	blind := false
 	for _, m := range may {
 		blind = blind || m.rule.Blind
-		if r.pass.run.Class != writ.ClassWrite && m.rule.Class != writ.ClassReadOnly {
+		if !r.pass.blindly(m) {
 			e.Verdict = NotSeen
 		}
 	}

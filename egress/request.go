@@ -33,7 +33,7 @@ func (p *Pass) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	e.Rule = rule.At
 	var why string
-	if e.Verdict, why = mayDo(p.run.Class, req); e.Verdict != Allowed {
+	if e.Verdict, why = mayDo(p.class(candidate{to, rule}), req); e.Verdict != Allowed {
 		return p.refused(req, e, why)
 	}
 	resp, err := p.transport.RoundTrip(req)

@@ -2,6 +2,7 @@ package egress
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -23,22 +24,29 @@ import (
 // client sent is read to its end and written anew, so that the other side never reads two
 // requests where one was decided on.
 func (r *Relay) http(c *peeked, e Event, may []candidate) Event {
-	w := &web{relay: r, to: e, may: may}
+	in := &ending{Conn: c}
+	return r.requests(in, in, e, may, nil)
+}
+
+// requests serves those of one connection, whose end is seen by ends. With secure they
+// came by TLS, and go on by it.
+func (r *Relay) requests(c net.Conn, ends *ending, e Event, may []candidate, secure *tls.Config) Event {
+	w := &web{relay: r, to: e, may: may, secure: secure != nil}
 	w.proxy = &httputil.ReverseProxy{
 		Rewrite: w.rewrite, ErrorHandler: w.failed, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0),
 		Transport: &http.Transport{
-			DialContext:        func(context.Context, string, string) (net.Conn, error) { return w.dial() },
+			DialContext:     func(context.Context, string, string) (net.Conn, error) { return w.dial() },
+			TLSClientConfig: secure, TLSHandshakeTimeout: seenWithin, ForceAttemptHTTP2: secure != nil,
 			DisableCompression: true, MaxConnsPerHost: 1, ResponseHeaderTimeout: r.pass.broker.o.Limits.Idle, MaxResponseHeaderBytes: 256 << 10,
 		},
 	}
 	defer w.proxy.Transport.(*http.Transport).CloseIdleConnections()
-	in := &ending{Conn: c}
 	s := &http.Server{
 		Handler: w, ReadHeaderTimeout: beginWithin, IdleTimeout: r.pass.broker.o.Limits.Idle, MaxHeaderBytes: 64 << 10,
 		ErrorLog: log.New(io.Discard, "", 0), DisableGeneralOptionsHandler: true,
 	}
-	once := &single{conn: in, done: make(chan struct{})}
-	in.ended = once.end
+	once := &single{conn: c, done: make(chan struct{})}
+	ends.ended = once.end
 	s.Serve(once) // it ends with its one connection
 	s.Shutdown(r.life)
 	e.Host, e.Rule, e.Verdict = may[0].endpoint.String(), may[0].rule.At, Allowed
@@ -54,6 +62,7 @@ type web struct {
 	relay    *Relay
 	to       Event
 	may      []candidate
+	secure   bool // it is TLS
 	proxy    *httputil.ReverseProxy
 	out, got atomic.Int64
 }
@@ -76,7 +85,12 @@ func (w *web) ServeHTTP(rw http.ResponseWriter, req *http.Request) {
 	e := Event{At: time.Now(), Kind: "http", Host: m.endpoint.String(), Address: w.to.Address, Verdict: verdict, Rule: m.rule.At, Detail: method(req.Method)}
 	defer func() { e.Took = time.Since(e.At); w.relay.pass.say(e) }()
 	if verdict != Allowed {
-		rw.Header().Set("Connection", "close")
+		if req.ProtoMajor == 1 { // what follows on the connection is not read any more; in HTTP/2 each request stands alone
+			rw.Header().Set("Connection", "close")
+		} else { // some clients take an answer that comes before all was read for an error
+			http.NewResponseController(rw).SetReadDeadline(time.Now().Add(2 * time.Second))
+			io.CopyN(io.Discard, req.Body, 1<<16)
+		}
 		http.Error(rw, fmt.Sprintf("writ: %s: %s", verdict, why), http.StatusForbidden)
 		return
 	}
@@ -105,7 +119,7 @@ func (w *web) decide(req *http.Request) (candidate, Verdict, string) {
 	if !ok {
 		return none, OtherName, fmt.Sprintf("the request is for %s, and the connection is to %s", show(req.Host), none.endpoint)
 	}
-	verdict, why := mayDo(w.relay.pass.run.Class, req)
+	verdict, why := mayDo(w.relay.pass.class(m), req)
 	return m, verdict, why
 }
 
@@ -145,7 +159,7 @@ func (w *web) whom(text string) (candidate, bool) {
 			return candidate{}, false
 		}
 		name = h
-	} else if port != 80 {
+	} else if port != w.usual() {
 		return candidate{}, false
 	}
 	want, err := host.Parse(name)
@@ -157,19 +171,34 @@ func (w *web) whom(text string) (candidate, bool) {
 	return candidate{}, false
 }
 
+// usual is the port that goes without saying.
+func (w *web) usual() uint16 {
+	if w.secure {
+		return 443
+	}
+	return 80
+}
+
 func (w *web) rewrite(p *httputil.ProxyRequest) {
 	p.Out.URL.Scheme, p.Out.URL.Host = "http", w.to.Address.String()
+	if w.secure {
+		p.Out.URL.Scheme = "https"
+	}
 	p.Out.Host, p.Out.URL.RawQuery = p.In.Host, p.In.URL.RawQuery
 }
 
-func (w *web) failed(rw http.ResponseWriter, req *http.Request, _ error) {
+func (w *web) failed(rw http.ResponseWriter, req *http.Request, err error) {
 	if e, ok := req.Context().Value(eventKey{}).(*Event); ok {
 		e.Verdict = NotConnected
 		if w.relay.pass.usedUp() {
 			e.Verdict = TooMuch
 		}
 	}
-	http.Error(rw, "writ: "+string(NotConnected)+": the other side did not answer", http.StatusBadGateway)
+	why := "the other side did not answer"
+	if bad := (*tls.CertificateVerificationError)(nil); errors.As(err, &bad) {
+		why = "the certificate of the other side is not one to trust"
+	}
+	http.Error(rw, "writ: "+string(NotConnected)+": "+why, http.StatusBadGateway)
 }
 
 // single is a listener that has one connection.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,10 +29,23 @@ func (e *Engine) outlet(w writ.Writ, m sandbox.Mouth) (io.Closer, error) {
 	if err != nil {
 		return nil, err
 	}
+	authority, err := pass.Authority()
+	if err != nil {
+		return nil, err
+	}
 	relay := pass.Serve(m)
 	t.end = func() { relay.Close() }
-	return t, nil
+	return out{t, authority}, nil
 }
+
+// out is the way out of one box.
+type out struct {
+	*told
+	authority []byte
+}
+
+// Authority implements sandbox.Authority.
+func (o out) Authority() []byte { return o.authority }
 
 // Way is how something in this process reaches out: by HTTP, or by a connection.
 type Way struct {
@@ -62,12 +76,13 @@ func (e *Engine) pass(w writ.Writ) (*egress.Pass, *told, error) {
 	if unasked.Is(w.Call()) { // of no call, but of something that the operator has run
 		run.Call, run.Agent = "", w.Call().Tool
 	}
-	for _, text := range w.Confinement().Network.Hosts {
+	net := w.Confinement().Network
+	for i, text := range slices.Concat(net.Hosts, net.Reads) {
 		p, err := host.ParsePattern(text)
 		if err != nil {
 			return nil, nil, writ.Fail(writ.Internal, "the hosts of the call cannot be read", err)
 		}
-		run.Rules = append(run.Rules, egress.Rule{Host: p, At: text})
+		run.Rules = append(run.Rules, egress.Rule{Host: p, Reads: i >= len(net.Hosts), At: text})
 	}
 	t := &told{e: e, call: run.Call, agent: run.Agent}
 	run.Log = t.add

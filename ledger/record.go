@@ -80,6 +80,9 @@ func reach(c *writ.Confinement) []byte {
 	b = appendStrings(b, c.Network.Hosts)
 	b = append(b, `,"read":`...)
 	b = appendStrings(b, c.Read)
+	if len(c.Network.Reads) > 0 {
+		b = appendStrings(append(b, `,"reads":`...), c.Network.Reads)
+	}
 	if c.Server != nil { // which reaches what the configuration gives it
 		b = wire.AppendString(append(b, `,"server":`...), c.Server.Name)
 	}

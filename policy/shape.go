@@ -105,12 +105,14 @@ func markOf(m map[string]any) (mark, error) {
 			k.link = true
 		case key == "x-writ-host" && v == true:
 			k.host = true
+		case key == "x-writ-host" && v == "read":
+			k.host, k.side = true, writ.SideRead
 		case key == "x-writ-url" && v == true:
 			k.url = true
 		case key == "x-writ-text" && v == true:
 			k.text = true
 		default:
-			return k, fmt.Errorf("unknown annotation %s: %v; there are x-writ-path: read|write, x-writ-link, x-writ-host, x-writ-url and x-writ-text: true", key, v)
+			return k, fmt.Errorf("unknown annotation %s: %v; there are x-writ-path: read|write, x-writ-host: true|read, x-writ-link, x-writ-url and x-writ-text: true", key, v)
 		}
 	}
 	if k.text && (k.path || k.host || k.url) {
@@ -179,7 +181,7 @@ func (s *Shape) look(at, v string, found *[]Candidate) {
 	case m.path:
 		*found = append(*found, Candidate{Pointer: at, Value: v, Side: m.side, Relative: true, Link: m.link})
 	case m.host, m.url:
-		*found = append(*found, Candidate{Pointer: at, Value: v, Kind: writ.TargetHost, URL: m.url})
+		*found = append(*found, Candidate{Pointer: at, Value: v, Kind: writ.TargetHost, Side: m.side, URL: m.url})
 	case looksLikePath(v):
 		*found = append(*found, Candidate{Pointer: at, Value: v})
 	}

@@ -19,3 +19,7 @@ type Mouth struct {
 	DNSTCP   net.Listener
 	Original func(net.Conn) (netip.AddrPort, error) // where a connection was meant to go
 }
+
+// Authority is what the closer of an outlet can be besides: it looks into TLS of the box,
+// whose programs have to trust this certificate, in PEM. Nil: it does not.
+type Authority interface{ Authority() []byte }

@@ -112,6 +112,9 @@ func showReach(out io.Writer, c writ.Confinement) {
 	hosts := "no network"
 	if c.Network.Mode != writ.NetworkNone {
 		hosts = list(c.Network.Hosts)
+		if len(c.Network.Reads) > 0 {
+			hosts += "; only to read: " + list(c.Network.Reads)
+		}
 	}
 	programs := map[writ.ExecMode]string{writ.ExecNone: "nothing besides the tool itself", writ.ExecAny: "any program it can read"}[c.Exec.Mode]
 	if c.Exec.Mode == writ.ExecListed {

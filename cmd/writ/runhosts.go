@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/netip"
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/writ-run/writ"
@@ -15,9 +16,9 @@ import (
 
 // network is what a person lets a command reach, and the way there.
 func (c *confined) network() (writ.Network, sandbox.Outlet, error) {
-	if len(c.hosts) == 0 {
+	if len(c.hosts)+len(c.reads) == 0 {
 		if len(c.ranges) > 0 {
-			return writ.Network{}, nil, usagef("--allow-range says which addresses the hosts of --allow-host may have; name a host")
+			return writ.Network{}, nil, usagef("--allow-range says which addresses the hosts of --allow-host and --read-host may have; name a host")
 		}
 		return writ.Network{}, nil, nil
 	}
@@ -31,20 +32,38 @@ func (c *confined) network() (writ.Network, sandbox.Outlet, error) {
 	}
 	net := writ.Network{Mode: writ.NetworkHosts}
 	var rules egress.Rules
-	for _, text := range c.hosts {
+	for i, text := range slices.Concat(c.hosts, c.reads) {
+		flag, list, reads := "--allow-host", &net.Hosts, i >= len(c.hosts)
+		if reads {
+			flag, list = "--read-host", &net.Reads
+		}
 		p, err := host.ParsePattern(text)
 		if err != nil {
-			return writ.Network{}, nil, usagef("--allow-host: %v", err)
+			return writ.Network{}, nil, usagef("%s: %v", flag, err)
 		}
-		net.Hosts = append(net.Hosts, p.String())
-		rules = append(rules, egress.Rule{Host: p, Ranges: ranges, At: "--allow-host " + p.String()})
+		*list = append(*list, p.String())
+		rules = append(rules, egress.Rule{Host: p, Reads: reads, Ranges: ranges, At: flag + " " + p.String()})
 	}
 	told := &refusals{to: os.Stderr, seen: map[string]bool{}}
 	broker := egress.New(egress.Options{})
 	return net, func(w writ.Writ, m sandbox.Mouth) (io.Closer, error) {
-		return broker.Open(egress.Run{Call: w.Call().ID, Agent: w.Call().Agent, Class: w.Decision().Class, Rules: rules, Log: told.tell}).Serve(m), nil
+		pass := broker.Open(egress.Run{Call: w.Call().ID, Agent: w.Call().Agent, Class: w.Decision().Class, Rules: rules, Log: told.tell})
+		authority, err := pass.Authority()
+		if err != nil {
+			return nil, err
+		}
+		return outOf{pass.Serve(m), authority}, nil
 	}, nil
 }
+
+// outOf is the way out of the box.
+type outOf struct {
+	io.Closer
+	authority []byte
+}
+
+// Authority implements sandbox.Authority.
+func (o outOf) Authority() []byte { return o.authority }
 
 // refusals tells a person what a command was kept from, each once.
 type refusals struct {

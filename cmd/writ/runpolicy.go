@@ -18,6 +18,7 @@ type runPolicy struct {
 	Env      []string        `yaml:"env"`
 	Programs []string        `yaml:"programs"`
 	Hosts    []string        `yaml:"hosts"`
+	Reads    []string        `yaml:"reads"`
 	Ranges   []string        `yaml:"ranges"`
 	Timeout  config.Duration `yaml:"timeout"`
 	Memory   int             `yaml:"memory_mib"`
@@ -34,7 +35,7 @@ func (c *confined) readPolicy() error {
 		return errors.New("--policy: " + err.Error())
 	}
 	var p runPolicy
-	f := &strict.File{Name: filepath.Base(c.policy), What: "a policy of 'writ run'", Empty: "write read, write, env, programs, hosts, ranges, timeout, memory_mib or pids"}
+	f := &strict.File{Name: filepath.Base(c.policy), What: "a policy of 'writ run'", Empty: "write read, write, env, programs, hosts, reads, ranges, timeout, memory_mib or pids"}
 	if f.Read(text, &p) {
 		if p.Memory != 0 && (p.Memory < 16 || p.Memory > 1<<20) {
 			f.Reject("memory_mib", "must be 16 to 1048576")
@@ -57,7 +58,7 @@ func (c *confined) readPolicy() error {
 	}
 	c.read, c.write = append(from(p.Read), c.read...), append(from(p.Write), c.write...)
 	c.env, c.programs = append(p.Env, c.env...), append(p.Programs, c.programs...)
-	c.hosts, c.ranges = append(p.Hosts, c.hosts...), append(p.Ranges, c.ranges...)
+	c.hosts, c.reads, c.ranges = append(p.Hosts, c.hosts...), append(p.Reads, c.reads...), append(p.Ranges, c.ranges...)
 	if c.timeout.Duration == 0 {
 		c.timeout.Duration = min(c.timeout.most, time.Duration(p.Timeout))
 	}

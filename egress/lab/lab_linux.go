@@ -9,6 +9,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"fmt"
+	"io"
 	"math/big"
 	"net"
 	"net/http"
@@ -144,6 +145,7 @@ func Web(t *testing.T, at string, authority *Authority) {
 		t.Fatal(err)
 	}
 	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body) // before the answer, which some clients of HTTP/2 want
 		fmt.Fprintf(w, "%s %s at %s\n", r.Method, r.Host, at)
 	})}
 	if authority != nil {
@@ -173,6 +175,27 @@ func NewAuthority(t *testing.T) *Authority {
 		t.Fatal(err)
 	}
 	return a
+}
+
+// Trusted has the lab trust it, as a system trusts those of its bundle.
+func (a *Authority) Trusted(t *testing.T) {
+	t.Helper()
+	const bundle = "/etc/ssl/certs/ca-certificates.crt"
+	system, err := os.ReadFile(bundle)
+	if err != nil {
+		need.Lacking(t, "this system has no "+bundle)
+	}
+	own, err := os.ReadFile(a.File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(filepath.Dir(a.File), "bundle.pem")
+	if err := os.WriteFile(file, append(system, own...), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount(file, bundle, "", unix.MS_BIND, ""); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func issue(t testing.TB, c *x509.Certificate, by *Authority) (*ecdsa.PrivateKey, *x509.Certificate, []byte) {

@@ -35,6 +35,9 @@ func (p *plan) wayOut(r *runner) (io.Closer, error) {
 	if err != nil {
 		return nil, errors.Join(err, m.TCP.Close(), m.DNS.Close(), m.DNSTCP.Close())
 	}
+	if err := p.trust(r, out); err != nil {
+		return nil, errors.Join(err, out.Close())
+	}
 	return out, nil
 }
 

@@ -14,11 +14,13 @@ import (
 
 var codeDefinition = tool.Definition{
 	Name: "code_runner", Title: "Run code",
-	Description: "Run a program given as text, in a sandbox without network. Languages: python, javascript, bash, where the machine has them.",
+	Description: "Run a program given as text, in a sandbox. It has no network but the hosts that are named. Languages: python, javascript, bash, where the machine has them.",
 	Category:    action.CodeExecution, Action: "code:write", Class: writ.ClassNone, Tier: "medium", Policy: boxed, Runs: tool.InBox, Runner: tool.Runner{Kind: tool.Builtin},
 	Schema: json.RawMessage(`{"type":"object","additionalProperties":false,"required":["code","language"],"properties":{
 		"code":{"type":"string","minLength":1,"maxLength":1000000,"x-writ-text":true,"description":"The program."},
 		"language":{"type":"string","enum":["python","javascript","bash"]},
+		"hosts":{"type":"array","maxItems":32,"items":{"type":"string","x-writ-host":true},"description":"Hosts it has to reach, as host or host:port; port 443 unless said. It reaches these by TCP and nothing else. A person is asked, unless one said before that they may be."},
+		"reads":{"type":"array","maxItems":32,"items":{"type":"string","x-writ-host":"read"},"description":"Hosts it only reads from: requests of HTTP and HTTPS with GET, HEAD and OPTIONS get there, and nothing else. Reading asks less often than hosts."},
 		"timeout_seconds":{"type":"integer","minimum":1,"maximum":600,"description":"Seconds before it is ended; 30 when left out."}}}`),
 	Examples: []tool.Example{{What: "a sum", Args: json.RawMessage(`{"language":"python","code":"print(sum(range(10)))"}`)}},
 	Failures: []string{"the program fails", "the interpreter is not installed", "the agent's level demands a container and there is none (sandbox_unavailable)"},

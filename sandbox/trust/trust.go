@@ -1,0 +1,96 @@
+// Package trust has the programs of a box trust one more authority than the system does.
+// There is no one place for that: OpenSSL, GnuTLS and Go read the system's bundle, Java a
+// keystore of its own, Node and some libraries neither, but variables of the environment.
+package trust
+
+import (
+	"bytes"
+	"encoding/pem"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// A Change is what a box has to have in place of what the system has.
+type Change struct {
+	Files map[string][]byte // by path, which the system has
+	Env   map[string]string
+}
+
+// bundles are where distributions have what the system trusts, and keystores where they
+// have the same for Java.
+var (
+	bundles   = []string{"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem"}
+	keystores = []string{"/etc/ssl/certs/java/cacerts", "/etc/pki/ca-trust/extracted/java/cacerts", "/usr/lib/jvm/*/lib/security/cacerts"}
+)
+
+// variables name a bundle, for those who do not ask the system.
+var variables = []string{
+	"SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "REQUESTS_CA_BUNDLE", "PIP_CERT", "CARGO_HTTP_CAINFO", "AWS_CA_BUNDLE", "NIX_SSL_CERT_FILE",
+}
+
+// Of is the change for an authority, in PEM. A system without a bundle is an error: nothing
+// in a box would trust the authority, and everything would fail for reasons that nobody
+// could tell.
+func Of(authority []byte) (Change, error) {
+	c := Change{Files: map[string][]byte{}, Env: map[string]string{}}
+	var system []byte
+	for _, path := range real(bundles) {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		if system == nil {
+			system = text
+			for _, name := range variables {
+				c.Env[name] = path
+			}
+		}
+		c.Files[path] = slices.Concat(text, []byte("\n"), authority)
+	}
+	if system == nil {
+		return Change{}, errors.New("this system has no bundle of certificates that it trusts; install ca-certificates")
+	}
+	stores := real(keystores)
+	if len(stores) == 0 {
+		return c, nil
+	}
+	store, err := keystore(certificates(slices.Concat(authority, []byte("\n"), system)))
+	if err != nil {
+		return Change{}, err
+	}
+	for _, path := range stores {
+		c.Files[path] = store
+	}
+	return c, nil
+}
+
+// real are the files that patterns come to, without symlinks.
+func real(patterns []string) []string {
+	var out []string
+	for _, p := range patterns {
+		found, _ := filepath.Glob(p) // the patterns are ours
+		for _, path := range found {
+			at, err := filepath.EvalSymlinks(path)
+			if err == nil && !slices.Contains(out, at) {
+				out = append(out, at)
+			}
+		}
+	}
+	return out
+}
+
+// certificates are those of a bundle.
+func certificates(bundle []byte) [][]byte {
+	var out [][]byte
+	for rest := bytes.TrimSpace(bundle); ; {
+		block, more := pem.Decode(rest)
+		if block == nil {
+			return out
+		}
+		if rest = more; block.Type == "CERTIFICATE" {
+			out = append(out, block.Bytes)
+		}
+	}
+}
