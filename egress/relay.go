@@ -139,7 +139,9 @@ func (r *Relay) accept() {
 			stop := context.AfterFunc(r.life, func() { c.Close() })
 			defer stop()
 			defer c.Close()
-			r.pass.say(r.connection(c))
+			if e := r.connection(c); e.Verdict != "" {
+				r.pass.say(e)
+			}
 		})
 	}
 }
@@ -152,7 +154,8 @@ func refuse(c net.Conn) {
 	c.Close()
 }
 
-// connection takes one from its beginning to its end.
+// connection takes one from its beginning to its end. An event without a verdict was said
+// already.
 func (r *Relay) connection(c net.Conn) (e Event) {
 	e = Event{At: time.Now(), Kind: "connect"}
 	defer func() { e.Took = time.Since(e.At) }()
@@ -162,6 +165,9 @@ func (r *Relay) connection(c net.Conn) (e Event) {
 		refuse(c)
 		return e
 	}
+	if to == ProxyAddress {
+		return r.proxy(c, e)
+	}
 	e.Address, e.Host = to, to.String()
 	may := r.pass.allowed(to)
 	if len(may) == 0 {
@@ -170,8 +176,12 @@ func (r *Relay) connection(c net.Conn) (e Event) {
 		return e
 	}
 	e.Host, e.Rule = may[0].endpoint.String(), may[0].rule.At
-	in := &peeked{Conn: c, first: bufio.NewReaderSize(c, 4096)}
-	switch in.kind(to.Port()) {
+	return r.speaks(&peeked{Conn: c, first: bufio.NewReaderSize(c, 4096)}, e, may)
+}
+
+// speaks takes a connection by what is spoken on it.
+func (r *Relay) speaks(in *peeked, e Event, may []candidate) Event {
+	switch in.kind(e.Address.Port()) {
 	case isTLS:
 		return r.tls(in, e, may)
 	case isHTTP:
@@ -180,7 +190,7 @@ func (r *Relay) connection(c net.Conn) (e Event) {
 		return r.opaque(in, e, may)
 	}
 	e.Verdict, e.Detail = Malformed, "it does not begin as what this port is for"
-	refuse(c)
+	refuse(in.Conn)
 	return e
 }
 
