@@ -120,6 +120,7 @@ type Network struct {
 	Mode  NetworkMode `json:"mode"`
 	Hosts []string    `json:"hosts,omitempty"` // with NetworkHosts: normal forms host:port
 	Reads []string    `json:"reads,omitempty"` // the same, to which nothing goes but requests that only read
+	IPv6  bool        `json:"ipv6,omitempty"`  // by this too, where a host is known so; else by IPv4 alone
 }
 
 type NetworkMode uint8

@@ -20,6 +20,7 @@ type Egress struct {
 type EgressHost struct {
 	Class   Class    `yaml:"class"`              // what talking to it counts as; write unless said
 	Ranges  []string `yaml:"ranges"`             // addresses that are not public which it may have
+	IPv6    bool     `yaml:"ipv6"`               // it is reached by IPv6 too
 	Unnamed bool     `yaml:"unsafe_unnamed_tls"` // TLS that names nobody, or hides whom, is let through
 }
 
@@ -29,6 +30,7 @@ type Said struct {
 	Class   writ.Class
 	Stated  bool // the class was written
 	Ranges  []netip.Prefix
+	IPv6    bool
 	Unnamed bool
 	At      string
 }
@@ -38,7 +40,7 @@ func (c *Config) checkEgress(d *strict.File) {
 	c.Egress = nil
 	for _, text := range sorted(c.File.Egress.Hosts) {
 		h, key := c.File.Egress.Hosts[text], strict.Member("egress.hosts", text)
-		s := Said{Class: writ.ClassWrite, Stated: h.Class != "", Unnamed: h.Unnamed, At: c.At(key)}
+		s := Said{Class: writ.ClassWrite, Stated: h.Class != "", IPv6: h.IPv6, Unnamed: h.Unnamed, At: c.At(key)}
 		var err error
 		if s.Host, err = host.ParsePattern(text); err != nil {
 			d.Reject(key, "%v", err)

@@ -279,6 +279,8 @@ var rows = []row{
 	{key: "egress.hosts.*.ranges", text: "version: 1\negress: {hosts: {a.example: {}, '*': {ranges: $X}}}\n", one: "[10.0.0.0/8]", other: "[10.0.0.1/8]", engine: true,
 		see: saidOfHosts, first: "a.example:443 write [] false, *:443 write [10.0.0.0/8] false", refusedOther: true,
 		then: `writ.yaml:2: egress.hosts."*".ranges[0]: "10.0.0.1/8" is not a range; write one such as 10.0.0.0/8`},
+	{key: "egress.hosts.*.ipv6", text: "version: 1\negress: {hosts: {a.example: {ipv6: $X}}}\n", one: "false", other: "true", engine: true,
+		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.Egress[0].IPv6) }, first: "false", then: "true"},
 	{key: "egress.hosts.*.unsafe_unnamed_tls", text: "version: 1\negress: {hosts: {a.example: {unsafe_unnamed_tls: $X}}}\n", one: "false", other: "true", engine: true,
 		see: saidOfHosts, first: "a.example:443 write [] false", then: "a.example:443 write [] true"},
 	{key: "tool_disclosure.active", text: "version: 1\ntool_disclosure: {active: $X}\n", one: "auto", other: "always", engine: true,

@@ -139,7 +139,7 @@ func meetNetwork(a, b writ.Network) writ.Network {
 	if a.Mode == writ.NetworkNone || b.Mode == writ.NetworkNone {
 		return writ.Network{}
 	}
-	out := writ.Network{Mode: writ.NetworkHosts}
+	out := writ.Network{Mode: writ.NetworkHosts, IPv6: a.IPv6 && b.IPv6}
 	for _, h := range slices.Concat(a.Hosts, a.Reads) {
 		switch { // what both may, as far as both may
 		case slices.Contains(a.Hosts, h) && slices.Contains(b.Hosts, h):

@@ -8,6 +8,7 @@ package decide
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/writ-run/writ"
@@ -41,6 +42,7 @@ type HostClass struct {
 	Host   host.Pattern
 	Class  writ.Class
 	Stated bool // the operator wrote the class; else it is write because nobody said more
+	IPv6   bool // it is reached by IPv6 too
 }
 
 // Rule is what the operator adds to one tool. It only tightens (I12).
@@ -244,6 +246,7 @@ func (d *Decider) target(out *writ.Decision, chain []link, t *writ.Target) {
 		}
 		n := &out.Confine.Network
 		n.Mode = writ.NetworkHosts
+		n.IPv6 = n.IPv6 || d.six(t.Host)
 		if t.Side == writ.SideRead {
 			n.Reads = append(n.Reads[:len(n.Reads):len(n.Reads)], t.Host)
 		} else {
@@ -277,6 +280,20 @@ func (d *Decider) talking(normal string, seen bool) writ.Class {
 		return writ.ClassReadOnly
 	}
 	return writ.ClassWrite
+}
+
+// six says whether a host is reached by IPv6: where the operator says so, and where it is
+// an address of it.
+func (d *Decider) six(normal string) bool {
+	e, err := host.ParseEndpoint(normal)
+	if err != nil {
+		return false
+	}
+	if a, ok := e.Host.Addr(); ok {
+		return a.Is6()
+	}
+	i := slices.IndexFunc(d.hosts, func(h HostClass) bool { return h.Host.Match(e) })
+	return i >= 0 && d.hosts[i].IPv6
 }
 
 // writes reports whether the tool declares that it writes a path. What it does not

@@ -75,7 +75,7 @@ func (r Run) rule(e host.Endpoint) (Rule, bool) {
 		return rule, ok
 	}
 	if said, about := r.Said().For(e); about {
-		rule.Class, rule.Blind, rule.At = said.Class, said.Blind, said.At
+		rule.Class, rule.IPv6, rule.Blind, rule.At = said.Class, said.IPv6, said.Blind, said.At
 		rule.Ranges = append(rule.Ranges[:len(rule.Ranges):len(rule.Ranges)], said.Ranges...)
 	}
 	return rule, true

@@ -39,10 +39,14 @@ func (p *Pass) answer(ctx context.Context, q *dns.Msg) *dns.Msg {
 		say(Event{Verdict: HostNotAllowed, Rule: wanted(h, p.ports)})
 		return m.SetRcode(q, dns.RcodeNameError)
 	}
-	if ask.Qtype != dns.TypeA {
+	network := "ip4"
+	if rule.IPv6 {
+		network = "ip"
+	}
+	if ask.Qtype != dns.TypeA && (ask.Qtype != dns.TypeAAAA || !rule.IPv6) {
 		return m // it exists, and has nothing of that kind
 	}
-	found, e := p.resolve(ctx, rule, "ip4", text)
+	found, e := p.resolve(ctx, rule, network, text)
 	e.Rule = rule.At
 	if e.Verdict == Allowed && !p.pin(h, found) {
 		e.Verdict = TooMany
@@ -50,7 +54,7 @@ func (p *Pass) answer(ctx context.Context, q *dns.Msg) *dns.Msg {
 	say(e)
 	switch e.Verdict {
 	case Allowed:
-		m.Answer = addresses(ask.Name, found)
+		m.Answer = records(ask, found)
 		return m
 	case NotResolved:
 		return m.SetRcode(q, dns.RcodeServerFailure)
@@ -58,10 +62,17 @@ func (p *Pass) answer(ctx context.Context, q *dns.Msg) *dns.Msg {
 	return m.SetRcode(q, dns.RcodeNameError)
 }
 
-func addresses(name string, found []netip.Addr) []dns.RR {
+// records are the addresses of the kind that was asked for.
+func records(ask dns.Question, found []netip.Addr) []dns.RR {
 	out := make([]dns.RR, 0, len(found))
 	for _, a := range found {
-		out = append(out, &dns.A{Hdr: dns.RR_Header{Name: name, Rrtype: dns.TypeA, Class: dns.ClassINET, Ttl: answerFor}, A: net.IP(a.AsSlice())})
+		head := dns.RR_Header{Name: ask.Name, Rrtype: ask.Qtype, Class: dns.ClassINET, Ttl: answerFor}
+		switch {
+		case a.Is4() && ask.Qtype == dns.TypeA:
+			out = append(out, &dns.A{Hdr: head, A: net.IP(a.AsSlice())})
+		case a.Is6() && ask.Qtype == dns.TypeAAAA:
+			out = append(out, &dns.AAAA{Hdr: head, AAAA: net.IP(a.AsSlice())})
+		}
 	}
 	return out
 }

@@ -35,7 +35,12 @@ func (p *Pass) Serve(m sandbox.Mouth) *Relay {
 	tcp := &dns.Server{Listener: &entered{m.DNSTCP, r}, Handler: dns.HandlerFunc(r.answer), ReadTimeout: 5 * time.Second}
 	r.work.Go(func() { udp.ActivateAndServe() })
 	r.work.Go(func() { tcp.ActivateAndServe() })
-	r.work.Go(r.accept)
+	r.work.Go(func() { r.accept(m.TCP) })
+	if m.TCP6 != nil {
+		udp6 := &dns.Server{PacketConn: m.DNS6, Handler: dns.HandlerFunc(r.answer)}
+		r.work.Go(func() { udp6.ActivateAndServe() })
+		r.work.Go(func() { r.accept(m.TCP6) })
+	}
 	return r
 }
 
@@ -43,9 +48,7 @@ func (p *Pass) Serve(m sandbox.Mouth) *Relay {
 func (r *Relay) Close() error {
 	r.closed.Do(func() {
 		r.end()
-		r.mouth.TCP.Close()
-		r.mouth.DNS.Close()
-		r.mouth.DNSTCP.Close()
+		r.mouth.Close()
 	})
 	r.work.Wait()
 	return nil
@@ -112,9 +115,9 @@ func (c *leaving) Close() error {
 	return c.Conn.Close()
 }
 
-func (r *Relay) accept() {
+func (r *Relay) accept(l net.Listener) {
 	for {
-		c, err := r.mouth.TCP.Accept()
+		c, err := l.Accept()
 		if r.life.Err() != nil || errors.Is(err, net.ErrClosed) {
 			if c != nil {
 				c.Close()

@@ -15,6 +15,7 @@ type Rule struct {
 	Class  writ.Class     // what talking to it counts as where nobody sees what is said; write unless said
 	Ranges []netip.Prefix // which addresses it may have that are not public
 	Reads  bool           // nothing but requests that only read goes there, whatever the run may
+	IPv6   bool           // its addresses of IPv6 are told, too
 	Blind  bool           // TLS that names nobody, or hides whom, and what cannot be told from it, is let through
 	At     string         // where it is written
 }

@@ -125,7 +125,7 @@ func written(h host.Host) []netip.Prefix {
 func saidOf(said []config.Said) egress.Rules {
 	var out egress.Rules
 	for _, s := range said {
-		out = append(out, egress.Rule{Host: s.Host, Class: s.Class, Ranges: s.Ranges, Blind: s.Unnamed, At: s.At})
+		out = append(out, egress.Rule{Host: s.Host, Class: s.Class, Ranges: s.Ranges, IPv6: s.IPv6, Blind: s.Unnamed, At: s.At})
 	}
 	return out
 }

@@ -185,7 +185,7 @@ func (r *rules) input() decide.Input {
 		in.Agents = append(in.Agents, *a)
 	}
 	for _, h := range cfg.Egress {
-		in.Hosts = append(in.Hosts, decide.HostClass{Host: h.Host, Class: h.Class, Stated: h.Stated})
+		in.Hosts = append(in.Hosts, decide.HostClass{Host: h.Host, Class: h.Class, Stated: h.Stated, IPv6: h.IPv6})
 	}
 	for c, b := range f.Sandboxing.Overrides {
 		in.Backends.ByCategory[c] = string(b)

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"slices"
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/action"
+	"github.com/writ-run/writ/config"
 	"github.com/writ-run/writ/ledger"
 	"github.com/writ-run/writ/sandbox"
 	"github.com/writ-run/writ/sandbox/unasked"
@@ -99,7 +101,8 @@ func (u *upstreams) confinement(s *server) (writ.Confinement, string) {
 	}
 	c := writ.Confinement{Read: s.cfg.Read, Write: s.cfg.Write, Hide: cfg.Own(), Exec: writ.Exec{Mode: writ.ExecAny}, Backend: backend}
 	if len(s.cfg.Hosts) > 0 {
-		c.Network = writ.Network{Mode: writ.NetworkHosts, Hosts: s.cfg.Hosts}
+		six := slices.ContainsFunc(cfg.Egress, func(s config.Said) bool { return s.IPv6 }) // which of them is for the broker
+		c.Network = writ.Network{Mode: writ.NetworkHosts, Hosts: s.cfg.Hosts, IPv6: six}
 	}
 	return c, s.cfg.Dir
 }

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"errors"
 	"io"
 	"net"
 	"net/netip"
@@ -12,12 +13,23 @@ import (
 // the writ says.
 type Outlet func(writ.Writ, Mouth) (io.Closer, error)
 
-// Mouth is where all that leaves a box arrives. Whoever gets it closes the three sockets.
+// Mouth is where all that leaves a box arrives. Whoever gets it closes it.
 type Mouth struct {
 	TCP      net.Listener
 	DNS      net.PacketConn
 	DNSTCP   net.Listener
+	TCP6     net.Listener                           // of IPv6; nil: nothing of it leaves the box
+	DNS6     net.PacketConn                         // the same
 	Original func(net.Conn) (netip.AddrPort, error) // where a connection was meant to go
+}
+
+// Close closes its sockets.
+func (m Mouth) Close() error {
+	errs := []error{m.TCP.Close(), m.DNS.Close(), m.DNSTCP.Close()}
+	if m.TCP6 != nil {
+		errs = append(errs, m.TCP6.Close(), m.DNS6.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // Authority is what the closer of an outlet can be besides: it looks into TLS of the box,

@@ -30,6 +30,7 @@ var runLimits = writ.Limits{Pids: 4096, Files: 1 << 14, Size: 1 << 40}
 type confined struct {
 	read, write, env, programs []string
 	hosts, reads, ranges       []string
+	six                        bool
 	dir                        string
 	timeout                    lasting
 	limits                     writ.Limits
@@ -109,6 +110,7 @@ func (c *confined) flags(cmd *cobra.Command) {
 	f.StringArrayVar(&c.programs, "program", nil, "only these programs can be executed, besides the command (again for more)")
 	f.StringArrayVar(&c.hosts, "allow-host", nil, "a host that it can reach: HOST, HOST:PORT, *.DOMAIN, ADDRESS/BITS:PORT; port 443 unless said (again for more)")
 	f.StringArrayVar(&c.reads, "read-host", nil, "a host that it can only read from: GET, HEAD and OPTIONS, also within TLS (again for more)")
+	f.BoolVar(&c.six, "ipv6", false, "reach those hosts by IPv6 too, where this machine can")
 	f.StringArrayVar(&c.ranges, "allow-range", nil, "addresses that are not public which those hosts may have, such as 10.0.0.0/8 (again for more)")
 	f.StringVar(&c.dir, "dir", "", "directory to run in, and to let it change (default: the current one)")
 	f.Var(&c.timeout, "timeout", "end it after this long")

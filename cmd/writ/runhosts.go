@@ -30,7 +30,7 @@ func (c *confined) network() (writ.Network, sandbox.Outlet, error) {
 		}
 		ranges = append(ranges, p)
 	}
-	net := writ.Network{Mode: writ.NetworkHosts}
+	net := writ.Network{Mode: writ.NetworkHosts, IPv6: c.six}
 	var rules egress.Rules
 	for i, text := range slices.Concat(c.hosts, c.reads) {
 		flag, list, reads := "--allow-host", &net.Hosts, i >= len(c.hosts)
@@ -42,7 +42,7 @@ func (c *confined) network() (writ.Network, sandbox.Outlet, error) {
 			return writ.Network{}, nil, usagef("%s: %v", flag, err)
 		}
 		*list = append(*list, p.String())
-		rules = append(rules, egress.Rule{Host: p, Reads: reads, Ranges: ranges, At: flag + " " + p.String()})
+		rules = append(rules, egress.Rule{Host: p, Reads: reads, IPv6: c.six, Ranges: ranges, At: flag + " " + p.String()})
 	}
 	told := &refusals{to: os.Stderr, seen: map[string]bool{}}
 	broker := egress.New(egress.Options{})

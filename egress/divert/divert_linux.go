@@ -1,9 +1,11 @@
 package divert
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"net/netip"
 	"sync"
 
 	"github.com/google/nftables"
@@ -27,6 +29,8 @@ type Sockets struct {
 	TCP    int // stream, IPv4
 	DNS    int // datagram, IPv4
 	DNSTCP int // stream, IPv4, for answers that do not fit
+	TCP6   int // stream, IPv6; -1: the machine has none
+	DNS6   int // datagram, IPv6; -1: the same
 }
 
 // Set leads TCP and DNS of the namespace to the sockets, which are bound and listen
@@ -41,11 +45,27 @@ func (s Sockets) Set() error {
 	); err != nil {
 		return err
 	}
-	rules, err := rules()
+	if err := s.set6(); err != nil {
+		return err
+	}
+	rules, err := rules(s.TCP6 >= 0)
 	if err != nil {
 		return err
 	}
-	return errors.Join(step("route", send(s.Route, everywhere(), 1)), step("redirect", send(s.Filter, rules.batch, rules.asked)))
+	return errors.Join(step("route", send(s.Route, everywhere(unix.AF_INET), 1)), step("redirect", send(s.Filter, rules.batch, rules.asked)))
+}
+
+// set6 does for IPv6 what is to be done before the rules.
+func (s Sockets) set6() error {
+	if s.TCP6 < 0 {
+		return nil
+	}
+	return errors.Join(
+		step("keep to IPv6", unix.SetsockoptInt(s.TCP6, unix.SOL_IPV6, unix.IPV6_V6ONLY, 1)), step("keep to IPv6", unix.SetsockoptInt(s.DNS6, unix.SOL_IPV6, unix.IPV6_V6ONLY, 1)),
+		step("bind the socket for connections", unix.Bind(s.TCP6, &unix.SockaddrInet6{Port: TCPPort})), step("listen", unix.Listen(s.TCP6, backlog)),
+		step("bind the socket for names", unix.Bind(s.DNS6, &unix.SockaddrInet6{Port: DNSPort})),
+		step("route", send(s.Route, everywhere(unix.AF_INET6), 1)),
+	)
 }
 
 const backlog = 128
@@ -59,10 +79,10 @@ func step(what string, err error) error {
 
 // everywhere makes every address one of the namespace's own, which is what gets a packet
 // to the rules below: there would be no way to it otherwise.
-func everywhere() []byte {
+func everywhere(family byte) []byte {
 	const rtaOif = unix.RTA_OIF
 	body := make([]byte, unix.SizeofRtMsg)
-	body[0] = unix.AF_INET        // family; the destination has no bits: any
+	body[0] = family              // the destination has no bits: any
 	body[4] = unix.RT_TABLE_LOCAL // table
 	body[5] = unix.RTPROT_BOOT    // protocol
 	body[6] = unix.RT_SCOPE_HOST  // scope
@@ -96,7 +116,22 @@ type composed struct {
 //	    meta l4proto tcp redirect to :TCPPort
 //	  }
 //	}
-var rules = sync.OnceValues(func() (composed, error) {
+//
+// and with six the same for IPv6, whose own loopback is ::1 alone, and where names are
+// asked about by datagrams alone.
+func rules(six bool) (composed, error) {
+	if six {
+		return both()
+	}
+	return four()
+}
+
+var (
+	four = sync.OnceValues(func() (composed, error) { return compose(false) })
+	both = sync.OnceValues(func() (composed, error) { return compose(true) })
+)
+
+func compose(six bool) (composed, error) {
 	var out composed
 	// The library knows how rules are written; they are sent by a socket of the box's own,
 	// which it does not know.
@@ -117,22 +152,29 @@ var rules = sync.OnceValues(func() (composed, error) {
 	if err != nil {
 		return out, err
 	}
-	table := c.AddTable(&nftables.Table{Family: nftables.TableFamilyIPv4, Name: "writ"})
-	chain := c.AddChain(&nftables.Chain{Name: "out", Table: table, Type: nftables.ChainTypeNAT, Hooknum: nftables.ChainHookOutput, Priority: nftables.ChainPriorityNATDest})
-	for _, e := range [][]expr.Any{
-		within([]byte{127, 0, 0, 0}, []byte{255, 0, 0, 0}, &expr.Verdict{Kind: expr.VerdictReturn}),
-		to(unix.IPPROTO_TCP, 53, DNSPort), to(unix.IPPROTO_UDP, 53, DNSPort), to(unix.IPPROTO_TCP, 0, TCPPort),
-	} {
-		c.AddRule(&nftables.Rule{Table: table, Chain: chain, Exprs: e})
+	lead := func(family nftables.TableFamily, rules ...[]expr.Any) {
+		table := c.AddTable(&nftables.Table{Family: family, Name: "writ"})
+		chain := c.AddChain(&nftables.Chain{Name: "out", Table: table, Type: nftables.ChainTypeNAT, Hooknum: nftables.ChainHookOutput, Priority: nftables.ChainPriorityNATDest})
+		for _, e := range rules {
+			c.AddRule(&nftables.Rule{Table: table, Chain: chain, Exprs: e})
+		}
+	}
+	stay := &expr.Verdict{Kind: expr.VerdictReturn}
+	lead(nftables.TableFamilyIPv4, within(16, []byte{127, 0, 0, 0}, []byte{255, 0, 0, 0}, stay),
+		to(unix.IPPROTO_TCP, 53, DNSPort), to(unix.IPPROTO_UDP, 53, DNSPort), to(unix.IPPROTO_TCP, 0, TCPPort))
+	if six {
+		own := netip.IPv6Loopback().As16()
+		lead(nftables.TableFamilyIPv6, within(24, own[:], bytes.Repeat([]byte{255}, 16), stay), to(unix.IPPROTO_UDP, 53, DNSPort), to(unix.IPPROTO_TCP, 0, TCPPort))
 	}
 	return out, c.Flush()
-})
+}
 
-// within matches a destination.
-func within(address, mask []byte, then ...expr.Any) []expr.Any {
+// within matches a destination, which is somewhere in the header.
+func within(at uint32, address, mask []byte, then ...expr.Any) []expr.Any {
+	size := uint32(len(mask))
 	return append([]expr.Any{
-		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: 16, Len: 4},
-		&expr.Bitwise{SourceRegister: 1, DestRegister: 1, Len: 4, Mask: mask, Xor: make([]byte, 4)},
+		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: at, Len: size},
+		&expr.Bitwise{SourceRegister: 1, DestRegister: 1, Len: size, Mask: mask, Xor: make([]byte, size)},
 		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: address},
 	}, then...)
 }

@@ -34,6 +34,8 @@ const (
 	Other    = "93.184.216.35"
 	Private  = "10.20.30.40"
 	Metadata = "169.254.169.254"
+	Public6  = "2606:2800:220:1::34"
+	Private6 = "fd00::40"
 )
 
 const inside = "WRIT_TEST_LAB"
@@ -63,7 +65,7 @@ func setUp(t *testing.T) {
 	t.Helper()
 	for _, args := range [][]string{
 		{"link", "set", "lo", "up"}, {"addr", "add", Public + "/32", "dev", "lo"}, {"addr", "add", Other + "/32", "dev", "lo"},
-		{"addr", "add", Private + "/32", "dev", "lo"}, {"addr", "add", Metadata + "/32", "dev", "lo"},
+		{"addr", "add", Private + "/32", "dev", "lo"}, {"addr", "add", Metadata + "/32", "dev", "lo"}, {"addr", "add", Public6 + "/128", "dev", "lo"}, {"addr", "add", Private6 + "/128", "dev", "lo"},
 	} {
 		if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
 			t.Fatalf("ip %v: %v %s", args, err, out)
@@ -122,8 +124,13 @@ func (d *DNS) answer(w dns.ResponseWriter, q *dns.Msg) {
 		m.Rcode = dns.RcodeNameError
 	}
 	for _, a := range now {
-		if q.Question[0].Qtype == dns.TypeA {
-			m.Answer = append(m.Answer, &dns.A{Hdr: dns.RR_Header{Name: q.Question[0].Name, Rrtype: dns.TypeA, Class: dns.ClassINET}, A: net.ParseIP(a)})
+		ip := net.ParseIP(a)
+		head := dns.RR_Header{Name: q.Question[0].Name, Rrtype: q.Question[0].Qtype, Class: dns.ClassINET}
+		switch {
+		case q.Question[0].Qtype == dns.TypeA && ip.To4() != nil:
+			m.Answer = append(m.Answer, &dns.A{Hdr: head, A: ip})
+		case q.Question[0].Qtype == dns.TypeAAAA && ip.To4() == nil:
+			m.Answer = append(m.Answer, &dns.AAAA{Hdr: head, AAAA: ip})
 		}
 	}
 	w.WriteMsg(m)

@@ -6,6 +6,8 @@ import (
 	"io"
 	"net"
 	"os"
+	"strings"
+	"sync"
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/egress/divert"
@@ -23,7 +25,7 @@ func (p *plan) wayOut(r *runner) (io.Closer, error) {
 		return nil, writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: driver native does not enforce host_allowlist", nil)
 	}
 	r.cell.conn.tell('m') // while it waits for the runner
-	s, err := r.cell.sockets()
+	s, err := r.cell.sockets(p.writ.Confinement().Network.IPv6)
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +35,7 @@ func (p *plan) wayOut(r *runner) (io.Closer, error) {
 	}
 	out, err := p.driver.opts.Outlet(p.writ, m)
 	if err != nil {
-		return nil, errors.Join(err, m.TCP.Close(), m.DNS.Close(), m.DNSTCP.Close())
+		return nil, errors.Join(err, m.Close())
 	}
 	if err := p.trust(r, out); err != nil {
 		return nil, errors.Join(err, out.Close())
@@ -45,29 +47,73 @@ func (p *plan) wayOut(r *runner) (io.Closer, error) {
 func mouth(s divert.Sockets) (m sandbox.Mouth, err error) {
 	defer unix.Close(s.Route)
 	defer unix.Close(s.Filter)
-	tcp, udp, stream := os.NewFile(uintptr(s.TCP), "tcp"), os.NewFile(uintptr(s.DNS), "dns"), os.NewFile(uintptr(s.DNSTCP), "dns-tcp")
-	defer tcp.Close()
-	defer udp.Close()
-	defer stream.Close()
+	var files []*os.File
+	defer func() {
+		for _, f := range files {
+			f.Close()
+		}
+	}()
+	file := func(fd int) *os.File {
+		files = append(files, os.NewFile(uintptr(fd), "socket"))
+		return files[len(files)-1]
+	}
+	var opened []io.Closer
+	listener := func(f *os.File) (l net.Listener) {
+		if err == nil {
+			if l, err = net.FileListener(f); err == nil {
+				opened = append(opened, l)
+			}
+		}
+		return l
+	}
+	packets := func(f *os.File) (c net.PacketConn) {
+		if err == nil {
+			if c, err = net.FilePacketConn(f); err == nil {
+				opened = append(opened, c)
+			}
+		}
+		return c
+	}
+	tcp, udp, stream := file(s.TCP), file(s.DNS), file(s.DNSTCP)
+	var tcp6, udp6 *os.File
+	if s.TCP6 >= 0 {
+		tcp6, udp6 = file(s.TCP6), file(s.DNS6)
+	}
 	if err := s.Set(); err != nil {
 		return m, fmt.Errorf("lead the network of the box out: %w", err)
 	}
-	m.Original = divert.Original
-	if m.TCP, err = net.FileListener(tcp); err != nil {
-		return m, err
+	m = sandbox.Mouth{TCP: listener(tcp), DNS: packets(udp), DNSTCP: listener(stream), Original: divert.Original}
+	if tcp6 != nil {
+		m.TCP6, m.DNS6 = listener(tcp6), packets(udp6)
 	}
-	if m.DNS, err = net.FilePacketConn(udp); err != nil {
-		return m, errors.Join(err, m.TCP.Close())
-	}
-	if m.DNSTCP, err = net.FileListener(stream); err != nil {
-		return m, errors.Join(err, m.TCP.Close(), m.DNS.Close())
+	if err != nil {
+		for _, o := range opened {
+			o.Close()
+		}
+		return sandbox.Mouth{}, err
 	}
 	return m, nil
 }
 
+// knowsSix reports whether this machine knows IPv6, and new namespaces have it.
+var knowsSix = sync.OnceValue(func() bool {
+	fd, err := unix.Socket(unix.AF_INET6, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	unix.Close(fd)
+	for _, of := range []string{"all", "default"} {
+		b, err := os.ReadFile("/proc/sys/net/ipv6/conf/" + of + "/disable_ipv6")
+		if err != nil || strings.TrimSpace(string(b)) != "0" {
+			return false
+		}
+	}
+	return true
+})
+
 // sockets are opened in the network namespace of a cell, by its launcher, which hands
 // them out: what is bound to them afterwards is bound in there.
-func (c *cell) sockets() (divert.Sockets, error) {
+func (c *cell) sockets(six bool) (divert.Sockets, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return divert.Sockets{}, err
@@ -75,10 +121,14 @@ func (c *cell) sockets() (divert.Sockets, error) {
 	defer unix.Close(pair[0])
 	defer unix.Close(pair[1])
 	s := &script{}
-	s.handOut(passed(0), [][3]int{
+	kinds := [][3]int{
 		{unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE}, {unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_NETFILTER},
 		{unix.AF_INET, unix.SOCK_STREAM, 0}, {unix.AF_INET, unix.SOCK_DGRAM, 0}, {unix.AF_INET, unix.SOCK_STREAM, 0},
-	})
+	}
+	if six && knowsSix() {
+		kinds = append(kinds, [3]int{unix.AF_INET6, unix.SOCK_STREAM, 0}, [3]int{unix.AF_INET6, unix.SOCK_DGRAM, 0})
+	}
+	s.handOut(passed(0), kinds)
 	b, err := s.encode(inPlace, 0, "", "")
 	if err == nil {
 		err = c.conn.pass(b, []int{pair[1]})
@@ -89,11 +139,15 @@ func (c *cell) sockets() (divert.Sockets, error) {
 	if err != nil {
 		return divert.Sockets{}, err
 	}
-	fds, err := received(pair[0], 5)
+	fds, err := received(pair[0], len(kinds))
 	if err != nil {
 		return divert.Sockets{}, err
 	}
-	return divert.Sockets{Route: fds[0], Filter: fds[1], TCP: fds[2], DNS: fds[3], DNSTCP: fds[4]}, nil
+	out := divert.Sockets{Route: fds[0], Filter: fds[1], TCP: fds[2], DNS: fds[3], DNSTCP: fds[4], TCP6: -1, DNS6: -1}
+	if len(fds) > 5 {
+		out.TCP6, out.DNS6 = fds[5], fds[6]
+	}
+	return out, nil
 }
 
 // handOut opens sockets of these families, types and protocols, and sends them by another.

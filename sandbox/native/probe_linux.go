@@ -123,7 +123,7 @@ var nowhere = netip.MustParseAddrPort("192.0.2.1:9")
 
 // ledOut has the cell's launcher connect to nowhere.
 func (c *cell) ledOut() error {
-	sockets, err := c.sockets()
+	sockets, err := c.sockets(true)
 	if err != nil {
 		return err
 	}
@@ -131,9 +131,7 @@ func (c *cell) ledOut() error {
 	if err != nil {
 		return err
 	}
-	defer m.TCP.Close()
-	defer m.DNS.Close()
-	defer m.DNSTCP.Close()
+	defer m.Close()
 	s := &script{}
 	s.doing("connect")
 	a := nowhere.Addr().As4()
