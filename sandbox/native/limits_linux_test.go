@@ -31,7 +31,7 @@ func TestBombs(t *testing.T) {
 	ws := workspace(t)
 	c := confined(ws)
 	c.Backend = native.Name // without protected names
-	c.Limits = writ.Limits{Memory: 256 << 20, Pids: 32, Size: 8 << 20, Disk: 64 << 20, CPU: 3 * time.Second, Wall: 5 * time.Second, Grace: 100 * time.Millisecond}
+	c.Limits = writ.Limits{Memory: 256 << 20, Pids: 32, Size: 8 << 20, Disk: 64 << 20, CPU: time.Second, Wall: 5 * time.Second, Grace: 100 * time.Millisecond}
 	boxes := sandbox.NewBoxes(sandbox.Set{d}, sandbox.Lifecycle{Strategy: sandbox.PerAgent})
 	defer boxes.Close()
 	run := func(script string) (exit sandbox.Exit, out string) {
@@ -63,7 +63,7 @@ func TestBombs(t *testing.T) {
 		{"a disk", `for i in $(seq 100000); do head -c 4M /dev/zero >part || exit 3; done`, "disk", ""},
 		{"processors", `for i in 1 2 3 4; do (while :; do :; done) & done; wait`, "cpu", ""},
 		{"space that is not written", `fallocate -l 4M space 2>/dev/null || exit 95; exit 0`, "", ""},
-		{"output", `exec timeout 1 yes`, "", ""},
+		{"output", `exec timeout 0.2 yes`, "", ""},
 		{"a child that is stopped", `sleep 100 & kill -STOP $!; wait`, "timeout", ""},
 		{"orphans", `for i in 1 2 3; do (setsid sleep 100 &) & done; wait; exit 0`, "", ""},
 	} {
