@@ -47,3 +47,13 @@ func (x *exchange) egressOf() (store.EgressOf, error) {
 	}
 	return store.EgressOf{Call: x.query["call"], Agent: x.query["agent"], Refused: x.query["verdict"] == "refused"}, nil
 }
+
+// reportEgress takes what a command did that a person ran beside the daemon.
+func reportEgress(x *exchange) (any, error) {
+	in := body[client.EgressReport](x)
+	rows := make([]store.Egress, len(in.Events))
+	for i, e := range in.Events {
+		rows[i] = store.Egress(e)
+	}
+	return client.Status{Status: "logged"}, x.engine.ReportEgress(x.r.Context(), rows)
+}

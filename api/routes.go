@@ -137,6 +137,8 @@ func routes() []route {
 
 		{method: get, path: "/v1/egress", doors: operatorDoor, who: operator, id: "listEgress", summary: "List what left sandboxes and what was refused to, the newest first",
 			query: paged(egressFilters...), reply: client.Page[client.Egress]{}, run: listEgress},
+		{method: post, path: "/v1/egress", doors: operatorDoor, who: operator, id: "reportEgress", summary: "Add what left the sandbox of a command that a person ran ('writ run')",
+			body: client.EgressReport{}, reply: client.Status{}, run: reportEgress},
 
 		{method: get, path: "/v1/sandboxes", doors: operatorDoor, who: operator, id: "listSandboxes", summary: "List the sandboxes there are: in use, and kept for the next call",
 			query: paged(), reply: client.Page[client.Sandbox]{}, run: listSandboxes},

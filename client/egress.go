@@ -1,6 +1,9 @@
 package client
 
-import "strconv"
+import (
+	"context"
+	"strconv"
+)
 
 // Egress is one connection or one question of a box, when it was over.
 type Egress struct {
@@ -18,6 +21,17 @@ type Egress struct {
 	Sent     int64  `json:"sent"`
 	Received int64  `json:"received"`
 	Micros   int64  `json:"took_micros"`
+}
+
+// EgressReport is what left the box of a command that the daemon did not run.
+type EgressReport struct {
+	Events []Egress `json:"events" jsonschema:"at most 1000; whose they are is not for the report to say"`
+}
+
+// ReportEgress adds to what left boxes what a command did that a person ran. It is logged
+// as that command's.
+func (c *Client) ReportEgress(ctx context.Context, r EgressReport) error {
+	return c.do(ctx, "POST", "/v1/egress", r, &Status{})
 }
 
 // EgressOf chooses what to list of what left boxes. Its zero value chooses all.

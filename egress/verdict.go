@@ -27,6 +27,11 @@ const (
 	NotConnected   Verdict = "not_connected"    // the other side does not answer
 )
 
+// Verdicts are all there are.
+func Verdicts() []Verdict {
+	return []Verdict{Allowed, HostNotAllowed, AddressNotOpen, NobodysAddress, NoName, HiddenName, OtherName, NotSeen, MethodRefused, Malformed, TooMany, TooMuch, NotResolved, NotConnected}
+}
+
 // An Event is one connection or one question, when it is over.
 type Event struct {
 	At      time.Time      `json:"at"`

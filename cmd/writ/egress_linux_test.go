@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -127,4 +128,22 @@ for line in sys.stdin:
 		o := w.must("", "egress", "log")
 		return strings.Contains(o, "good.test") && strings.Contains(o, "bad.test") && strings.Contains(o, "host_not_allowed")
 	})
+}
+
+// What a person runs beside the daemon is in the same log.
+func TestRunIsLogged(t *testing.T) {
+	if !lab.Run(t) {
+		return
+	}
+	w := newWorld(t, standard, "").init()
+	lab.Names(t, map[string][][]string{"good.test": {{lab.Public}}, "bad.test": {{lab.Other}}})
+	lab.Web(t, lab.Public+":80", nil)
+	w.confines("", "--no-caches", "--allow-host", "good.test:80", "--", "sh", "-c", "curl -s http://good.test/; curl -s http://bad.test/")
+	o := w.must("", "egress", "log", "--agent", "writ run")
+	for _, want := range []string{`good.test:80 .* allowed`, `bad.test .* host_not_allowed .* needs bad.test:80`} {
+		if !regexp.MustCompile(want).MatchString(o) {
+			t.Errorf("%s is not in the log:\n%s", want, o)
+		}
+	}
+	w.must("", "ledger", "verify")
 }

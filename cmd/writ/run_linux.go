@@ -41,7 +41,8 @@ func (a *app) runConfined(ctx context.Context, c *confined, argv []string) error
 	if err := a.hideOwn(&confine); err != nil {
 		return notStarted(err)
 	}
-	network, outlet, err := c.network()
+	told := &refusals{to: os.Stderr, seen: map[string]bool{}}
+	network, outlet, err := c.network(told)
 	if err != nil {
 		return err
 	}
@@ -88,6 +89,9 @@ func (a *app) runConfined(ctx context.Context, c *confined, argv []string) error
 		exit, number, err = inForeground(d, w, spec, fg)
 		return err
 	})
+	if outlet != nil {
+		a.logRun(told)
+	}
 	if err != nil {
 		return notStarted(err)
 	}

@@ -1,21 +1,26 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/netip"
 	"os"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/client"
+	"github.com/writ-run/writ/config"
 	"github.com/writ-run/writ/egress"
 	"github.com/writ-run/writ/host"
+	"github.com/writ-run/writ/ledger"
 	"github.com/writ-run/writ/sandbox"
 )
 
 // network is what a person lets a command reach, and the way there.
-func (c *confined) network() (writ.Network, sandbox.Outlet, error) {
+func (c *confined) network(told *refusals) (writ.Network, sandbox.Outlet, error) {
 	if len(c.hosts)+len(c.reads) == 0 {
 		if len(c.ranges) > 0 {
 			return writ.Network{}, nil, usagef("--allow-range says which addresses the hosts of --allow-host and --read-host may have; name a host")
@@ -44,7 +49,6 @@ func (c *confined) network() (writ.Network, sandbox.Outlet, error) {
 		*list = append(*list, p.String())
 		rules = append(rules, egress.Rule{Host: p, Reads: reads, IPv6: c.six, Ranges: ranges, At: flag + " " + p.String()})
 	}
-	told := &refusals{to: os.Stderr, seen: map[string]bool{}}
 	broker := egress.New(egress.Options{})
 	return net, func(w writ.Writ, m sandbox.Mouth) (io.Closer, error) {
 		pass := broker.Open(egress.Run{Call: w.Call().ID, Agent: w.Call().Agent, Class: w.Decision().Class, Rules: rules, Log: told.tell})
@@ -65,18 +69,62 @@ type outOf struct {
 // Authority implements sandbox.Authority.
 func (o outOf) Authority() []byte { return o.authority }
 
-// refusals tells a person what a command was kept from, each once.
+// refusals tells a person what a command was kept from, each once, and keeps all that it
+// did for the daemon's log.
 type refusals struct {
 	to io.Writer
 
 	mu   sync.Mutex
 	seen map[string]bool
+	all  []client.Egress
+}
+
+// mostKept is how much there is for the log; a command that does more is told of by its
+// beginning.
+const mostKept = 10000
+
+// logRun adds what was kept to the log of the daemon, where writ is set up.
+func (a *app) logRun(r *refusals) {
+	path, err := config.Path(a.configFlag)
+	if err != nil {
+		return
+	}
+	if _, err := os.Stat(path); err != nil || len(r.all) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	daemon, err := a.connectQuietly(ctx)
+	for part := range slices.Chunk(r.all, 500) {
+		if err == nil {
+			err = daemon.ReportEgress(ctx, client.EgressReport{Events: part})
+		}
+	}
+	if err != nil {
+		fmt.Fprintf(r.to, "writ run: what it did outside is not in the daemon's log: %s\n", visible(err.Error()))
+	}
+}
+
+func (r *refusals) keep(e egress.Event) {
+	row := client.Egress{
+		At: e.At.UTC().Format(ledger.TimeFormat), Kind: e.Kind, Host: e.Host, Verdict: string(e.Verdict), Class: e.Class, Rule: e.Rule, Detail: e.Detail,
+		Sent: e.Sent, Received: e.Got, Micros: e.Took.Microseconds(),
+	}
+	if e.Address.IsValid() {
+		row.Address = e.Address.String()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.all) < mostKept {
+		r.all = append(r.all, row)
+	}
 }
 
 // mostRefusals is how many lines there may be: a command does not bury its own output.
 const mostRefusals = 20
 
 func (r *refusals) tell(e egress.Event) {
+	r.keep(e)
 	if e.Verdict == egress.Allowed {
 		return
 	}
