@@ -57,14 +57,15 @@ func (c *Call) Root() string {
 	return c.Chain[len(c.Chain)-1]
 }
 
-// A Target is one path or host named by an argument, resolved before deciding.
+// A Target is one path, host, connection or method named by an argument, resolved
+// before deciding.
 type Target struct {
 	Pointer string // JSON pointer of the argument
 	Value   string // as the caller wrote it
 	Kind    TargetKind
 	Side    Side   // of a host: read says that nothing goes there but requests that only read
 	Path    string // absolute, cleaned, symlinks of the deepest existing ancestor resolved
-	Host    string // normal form host:port
+	Host    string // normal form host:port; of a connection, where it leads
 	Problem string // why it could not be resolved; such a target is denied
 }
 
@@ -74,7 +75,20 @@ type TargetKind uint8
 const (
 	TargetPath TargetKind = iota
 	TargetHost
+	TargetConnection // a connection of the operator's, by its name
+	TargetMethod     // a method of HTTP: what is done there
 )
+
+// Is is what a target really names, for people and for what they agreed to.
+func (t *Target) Is() string {
+	switch t.Kind {
+	case TargetPath:
+		return t.Path
+	case TargetMethod:
+		return t.Value
+	}
+	return t.Host
+}
 
 // Side says which half of a filesystem stance a path is held against.
 type Side uint8

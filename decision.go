@@ -83,6 +83,19 @@ type Confinement struct {
 	// Server is who does the work in its own place, with a reach of its own: all above
 	// is then about this process alone. Nil where nobody else does it.
 	Server *Server `json:"server,omitempty"`
+	// Connection is the operator's connection that the call goes over, with credentials
+	// that it never sees. Nil where it goes over none.
+	Connection *Connection `json:"connection,omitempty"`
+}
+
+// Connection is where a connection leads, and by reference with what credentials. An
+// approval binds it: over another one, or with others, it would be another call (I4).
+type Connection struct {
+	Name        string `json:"name"`
+	URL         string `json:"url"`                   // what every path is below
+	Auth        string `json:"auth"`                  // how it proves itself, by which secrets, never with their values (I7)
+	Environment string `json:"environment,omitempty"` // staging or production, where the operator says so
+	Digest      Digest `json:"digest"`                // of everything that is written of it
 }
 
 // Server is an MCP server, and what it reaches whatever a call says.

@@ -104,11 +104,7 @@ func (p Pattern) fixed(c writ.Call) []ResolvedName {
 		if _, varies := p.Match[name]; varies && t.Pointer == "/"+name {
 			continue
 		}
-		if t.Kind == writ.TargetPath {
-			out = append(out, ResolvedName{t.Pointer, t.Path, true})
-		} else {
-			out = append(out, ResolvedName{t.Pointer, t.Host, false})
-		}
+		out = append(out, ResolvedName{t.Pointer, t.Is(), t.Kind == writ.TargetPath})
 	}
 	return out
 }

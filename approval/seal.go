@@ -61,7 +61,7 @@ func (d *Desk) unchanged(s *Shown) error {
 
 // call is what was shown, as far as files and patterns need it.
 func (s *Shown) call() writ.Call {
-	c := writ.Call{Args: string(s.Args), Dir: s.Dir}
+	c := writ.Call{Tool: s.Tool, Args: string(s.Args), Dir: s.Dir}
 	for _, n := range s.Resolved {
 		t := writ.Target{Pointer: n.Argument, Kind: writ.TargetHost, Host: n.Is}
 		if n.Path {
@@ -79,11 +79,7 @@ func shown(c writ.Call, dec writ.Decision, inputs []Input) Shown {
 		Policy: dec.Policy, Base: dec.Base, Inputs: inputs, Code: c.Code,
 	}
 	for _, t := range c.Targets {
-		is := t.Path
-		if t.Kind == writ.TargetHost {
-			is = t.Host
-		}
-		s.Resolved = append(s.Resolved, ResolvedName{t.Pointer, is, t.Kind == writ.TargetPath})
+		s.Resolved = append(s.Resolved, ResolvedName{t.Pointer, t.Is(), t.Kind == writ.TargetPath})
 	}
 	return s
 }

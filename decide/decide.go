@@ -35,6 +35,8 @@ type Input struct {
 	Limits     writ.Limits
 	Hosts      []HostClass // what talking to hosts counts as; the first that names one counts
 	Digest     writ.Digest // of the configuration
+
+	Connections map[string]Connection // by name
 }
 
 // HostClass is what talking to hosts counts as. What none names counts as write.
@@ -82,6 +84,8 @@ type Decider struct {
 	hosts  []HostClass
 	agents map[string]map[string]*variants
 	stands map[string]Standing // by tool
+
+	connections map[string]Connection
 }
 
 // variants are the pairs of one agent and one tool, by the action types that a
@@ -117,7 +121,7 @@ type link struct {
 
 // New works out every pair.
 func New(in Input) *Decider {
-	d := &Decider{digest: in.Digest, hide: in.Hide, hosts: in.Hosts, agents: make(map[string]map[string]*variants, len(in.Agents)), stands: make(map[string]Standing, len(in.Tools))}
+	d := &Decider{digest: in.Digest, hide: in.Hide, hosts: in.Hosts, agents: make(map[string]map[string]*variants, len(in.Agents)), stands: make(map[string]Standing, len(in.Tools)), connections: in.Connections}
 	counted := in.counted()
 	for _, t := range in.Tools {
 		d.stands[t.Name] = in.standing(t)
@@ -211,7 +215,14 @@ func (d *Decider) target(out *writ.Decision, chain []link, t *writ.Target) {
 		add(out, writ.Deny, "argument_gate", access.BuiltIn, "argument %s: %s", policy.Shown(t.Pointer), t.Problem)
 		return
 	}
-	if d.hidden(out, t) {
+	switch {
+	case t.Kind == writ.TargetMethod:
+		method(out, t.Value)
+		return
+	case t.Kind == writ.TargetConnection:
+		d.connection(out, chain, t)
+		return
+	case d.hidden(out, t):
 		return
 	}
 	outside := false

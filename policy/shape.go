@@ -21,12 +21,14 @@ type Shape struct {
 
 type mark struct {
 	path, host, url, text bool
+	connection, method    bool
 	link                  bool // of a path: the last element itself, were it a symlink
 	side                  writ.Side
 }
 
 // ShapeOf reads the annotations x-writ-path, x-writ-link, x-writ-host, x-writ-url
-// and x-writ-text out of a JSON Schema. Schemas are small and ours to bound: one
+// and x-writ-text out of a JSON Schema, and x-writ-connection and x-writ-method, which
+// are for built-in tools. Schemas are small and ours to bound: one
 // nested deeper than the arguments may be is refused.
 func ShapeOf(schema any) (*Shape, error) { return shapeOf(schema, 0) }
 
@@ -111,11 +113,15 @@ func markOf(m map[string]any) (mark, error) {
 			k.url = true
 		case key == "x-writ-text" && v == true:
 			k.text = true
+		case key == "x-writ-connection" && v == true:
+			k.connection = true
+		case key == "x-writ-method" && v == true:
+			k.method = true
 		default:
 			return k, fmt.Errorf("unknown annotation %s: %v; there are x-writ-path: read|write, x-writ-host: true|read, x-writ-link, x-writ-url and x-writ-text: true", key, v)
 		}
 	}
-	if k.text && (k.path || k.host || k.url) {
+	if k.text && (k.path || k.host || k.url || k.connection || k.method) {
 		return k, fmt.Errorf("x-writ-text excludes the other annotations")
 	}
 	if k.link && !k.path {
@@ -124,10 +130,28 @@ func markOf(m map[string]any) (mark, error) {
 	if k.path && (k.host || k.url) || k.host && k.url {
 		return k, fmt.Errorf("an argument is a path, a host or a URL, not both")
 	}
+	if (k.connection || k.method) && (k.path || k.host || k.url || k.connection && k.method) {
+		return k, fmt.Errorf("x-writ-connection and x-writ-method exclude the other annotations")
+	}
 	return k, nil
 }
 
-// Candidate is one string of the arguments that names a path or a host.
+// Connects reports whether an argument names a connection of the operator's, or a
+// method of HTTP, which this program alone knows to keep to.
+func (s *Shape) Connects() bool {
+	if s == nil {
+		return false
+	}
+	for _, sub := range s.props {
+		if sub.Connects() {
+			return true
+		}
+	}
+	return s.mark.connection || s.mark.method || s.rest.Connects() || s.items.Connects()
+}
+
+// Candidate is one string of the arguments that names a path, a host, a connection or
+// a method.
 type Candidate struct {
 	Pointer  string
 	Value    string
@@ -180,6 +204,10 @@ func (s *Shape) look(at, v string, found *[]Candidate) {
 	case m.text:
 	case m.path:
 		*found = append(*found, Candidate{Pointer: at, Value: v, Side: m.side, Relative: true, Link: m.link})
+	case m.connection:
+		*found = append(*found, Candidate{Pointer: at, Value: v, Kind: writ.TargetConnection})
+	case m.method:
+		*found = append(*found, Candidate{Pointer: at, Value: v, Kind: writ.TargetMethod})
 	case m.host, m.url:
 		*found = append(*found, Candidate{Pointer: at, Value: v, Kind: writ.TargetHost, Side: m.side, URL: m.url})
 	case looksLikePath(v):

@@ -163,6 +163,9 @@ func New(d Definition, run Func) (*Tool, error) {
 			return nil, fmt.Errorf("tool %s: %w", d.Name, err)
 		}
 	}
+	if d.Runner.Kind != Builtin && t.Shape.Connects() {
+		return nil, fmt.Errorf("tool %s: x-writ-connection and x-writ-method are for built-in tools; use x-writ-host or x-writ-url", d.Name)
+	}
 	// What an upstream promises a shape of is not the text, and package upstream holds
 	// it against the schema where it arrives.
 	if d.Output != nil && d.Runner.Kind != MCP {
