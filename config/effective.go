@@ -47,6 +47,11 @@ func (c *Config) values() []Value {
 	for name, u := range rest.Upstreams {
 		rest.Upstreams[name] = u.InForce()
 	}
+	rest.Connections = maps.Clone(rest.Connections)
+	for name, n := range rest.Connections {
+		rest.Connections[name] = n.InForce()
+	}
+	rest.Secrets.Store.KeyFile = c.SecretKeyFile()
 	flatten(reflect.ValueOf(rest), "", func(key string, v any) {
 		if !strict.Within(key, "store") {
 			say(key, v, c.At(key))

@@ -29,6 +29,9 @@ type File struct {
 	Disclosure Disclosure           `yaml:"tool_disclosure"`
 	Egress     Egress               `yaml:"egress"`
 	Upstreams  map[string]Upstream  `yaml:"upstreams"`
+
+	Secrets     Secrets               `yaml:"secrets"`
+	Connections map[string]Connection `yaml:"connections"`
 }
 
 // Listen is where agents come in over HTTP: an address, or a mapping with a
@@ -194,8 +197,6 @@ type Backend string
 // believes them to be in force.
 var notBuilt = map[string]string{
 	"people":                       "the people block (people are kept in the store; 'writ init' makes the first)",
-	"connections":                  "connections",
-	"secrets":                      "secret backends",
 	"screening":                    "screening",
 	"policies":                     "operator policies",
 	"trust":                        "trust",

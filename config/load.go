@@ -17,6 +17,7 @@ import (
 	"github.com/writ-run/writ/disclose"
 	"github.com/writ-run/writ/policy"
 	"github.com/writ-run/writ/strict"
+	"github.com/writ-run/writ/tool/external"
 )
 
 // Config is a configuration that holds: decoded, checked and resolved.
@@ -45,6 +46,10 @@ type Config struct {
 	placed     map[string]string   // by key, where what is in files of their own was written
 	Egress     []Said              // what is said of hosts
 	serversErr error               // what is wrong with those files
+
+	Connections map[string]external.Connection
+	secretFiles []string // where references to files lead
+	secretKeys  []string // and where each of them is written
 }
 
 // Limits are what the operator adds to a tool's own constraints.
@@ -154,7 +159,9 @@ func (c *Config) check(d *strict.File, tools Tools, planned []ServerFile) {
 	}
 	c.checkListen(d)
 	c.checkStore(d)
-	c.checkWorkspaces(d)
+	c.checkSecrets(d)
+	c.checkConnections(d)
+	c.checkWorkspaces(d) // which hold none of what is above
 	c.checkSandboxing(d)
 	c.checkApprovals(d)
 	c.checkDisclosure(d)
@@ -207,6 +214,11 @@ func (c *Config) Own() []string {
 	}
 	for _, p := range c.File.Listen.own() {
 		if p != "" && !policy.Below(p, own[0]) {
+			own = append(own, p)
+		}
+	}
+	for _, p := range append([]string{c.File.Secrets.Store.KeyFile}, c.secretFiles...) {
+		if p != "" && !policy.Below(p, c.StatePath) && !slices.Contains(own, p) {
 			own = append(own, p)
 		}
 	}
@@ -341,6 +353,10 @@ func (c *Config) apart(d *strict.File, key, project string) {
 	c.outside(d, key, project, "the witness", c.trails["store.witness"])
 	c.outside(d, key, project, "the client CA", c.trails["listen.client_ca"])
 	c.outside(d, key, project, "the agents' socket", c.trails["listen.socket"])
+	c.outside(d, key, project, "the key of the secrets", c.trails["secrets.store.key_file"])
+	for _, at := range c.secretKeys {
+		c.outside(d, key, project, "the file of a secret", c.trails[at])
+	}
 	if self, err := os.Executable(); err == nil { // an agent that replaces it runs outside every box
 		c.outside(d, key, project, "the writ program", trail(self))
 	}

@@ -176,6 +176,7 @@ func (r *rules) resolve(call *writ.Call, c Call) error {
 	call.Dir = r.agents[c.Agent].Workspace.Path
 	home, _ := os.UserHomeDir()
 	call.Targets, call.Resolved = targets(t.Shape.Candidates(value), call.Dir, home), true
+	r.connect(call)
 	return nil
 }
 

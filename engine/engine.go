@@ -45,6 +45,7 @@ import (
 	"github.com/writ-run/writ/tool/define"
 	"github.com/writ-run/writ/tool/discover"
 	"github.com/writ-run/writ/tool/exec"
+	"github.com/writ-run/writ/tool/external"
 	"github.com/writ-run/writ/tool/files"
 	"github.com/writ-run/writ/upstream"
 	"github.com/writ-run/writ/wire"
@@ -98,6 +99,7 @@ type Engine struct {
 	turns  turns
 	places places
 
+	external  *external.Client
 	disclosed disclosure
 	upstreams upstreams
 	loading   sync.Mutex // tokens and stops are read from the store and taken up by one at a time
@@ -144,8 +146,9 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 func builtins(boxes exec.Starter, jobs *exec.Jobs, e *Engine) ([]*tool.Tool, error) {
 	var known discover.Source
 	var own admin.Source
+	var over *external.Client
 	if e != nil {
-		known, own = &e.disclosed, &administration{e: e}
+		known, own, over = &e.disclosed, &administration{e: e}, e.external
 	}
 	fileTools, err := files.Tools()
 	if err != nil {
@@ -159,8 +162,12 @@ func builtins(boxes exec.Starter, jobs *exec.Jobs, e *Engine) ([]*tool.Tool, err
 	if err != nil {
 		return nil, err
 	}
+	apis, err := external.Tools(over)
+	if err != nil {
+		return nil, err
+	}
 	operations, err := admin.Tools(own)
-	return slices.Concat(fileTools, execTools, discovery, operations), err
+	return slices.Concat(fileTools, execTools, discovery, apis, operations), err
 }
 
 // build makes everything that needs no store.
@@ -183,6 +190,7 @@ func (e *Engine) build(cfg *config.Config, launcher []string, servers []Server) 
 	var err error
 	e.upstreams.own = servers
 	e.disclosed.e, e.upstreams.e, e.upstreams.cache = e, e, upstream.NewCache(e.now)
+	e.external = external.NewClient(outside{e})
 	e.builtins, err = builtins(e.boxes, e.jobs, e)
 	return err
 }
@@ -226,7 +234,7 @@ func (e *Engine) open(ctx context.Context, cfg *config.Config, loaded []*define.
 		return err
 	}
 	e.desk, err = approval.NewDesk(approval.Options{
-		Store: e.store, Ledger: e.ledger, Key: keys.seal, Terms: e.terms, Inputs: inputs, Edit: e.edit,
+		Store: e.store, Ledger: e.ledger, Key: keys.seal, Terms: e.terms, Inputs: e.inputs, Edit: e.edit,
 	})
 	if err != nil {
 		return err

@@ -13,9 +13,15 @@ import (
 // maxInput is how large a file may be for an approval to bind what it holds.
 const maxInput = 16 << 20
 
-// inputs reads what the files that a call names hold now. What is approved is the
+// inputs is what a call is about besides its arguments: the files that it names, as they
+// are now, and the request that it sends.
+func (e *Engine) inputs(c writ.Call) []approval.Input {
+	return append(fileInputs(c), e.requested(c)...)
+}
+
+// fileInputs reads what the files that a call names hold now. What is approved is the
 // call on these files as they are (A18); a directory is bound by its name only.
-func inputs(c writ.Call) []approval.Input {
+func fileInputs(c writ.Call) []approval.Input {
 	var out []approval.Input
 	seen := map[string]bool{}
 	for _, t := range c.Targets {

@@ -33,6 +33,7 @@ func targets(found []policy.Candidate, dir, home string) []writ.Target {
 		switch {
 		case c.Kind == writ.TargetPath:
 			t.Path, err = resolvePath(c, dir, home)
+		case c.Kind == writ.TargetMethod, c.Kind == writ.TargetConnection: // see connect
 		case c.URL:
 			t.Host, err = endpoint(host.ParseURL(c.Value))
 		default:

@@ -17,6 +17,7 @@ import (
 	"github.com/writ-run/writ/store"
 	"github.com/writ-run/writ/tool"
 	"github.com/writ-run/writ/tool/define"
+	"github.com/writ-run/writ/tool/external"
 	"github.com/writ-run/writ/upstream"
 )
 
@@ -101,6 +102,9 @@ func (e *Engine) assemble(ctx context.Context, cfg *config.Config, loaded []*def
 // those in files, which are suspended until a person has accepted them as they are.
 func (e *Engine) addTools(ctx context.Context, r *rules) error {
 	tools := slices.Concat(e.builtins, e.registered)
+	if len(r.cfg.Connections) == 0 {
+		tools = slices.DeleteFunc(tools, func(t *tool.Tool) bool { return t.Name == external.Name })
+	}
 	accepted, err := e.store.Definitions(ctx)
 	if err != nil {
 		return err
@@ -187,6 +191,7 @@ func (r *rules) input() decide.Input {
 	for _, h := range cfg.Egress {
 		in.Hosts = append(in.Hosts, decide.HostClass{Host: h.Host, Class: h.Class, Stated: h.Stated, IPv6: h.IPv6})
 	}
+	in.Connections = r.connections()
 	for c, b := range f.Sandboxing.Overrides {
 		in.Backends.ByCategory[c] = string(b)
 	}

@@ -20,8 +20,8 @@ type Rows interface {
 
 // Store is values that are encrypted at rest, in the database.
 type Store struct {
-	Rows Rows
-	Key  *Key
+	Rows    Rows
+	KeyFile string
 }
 
 func (s Store) Read(ctx context.Context, r Ref) (Value, error) {
@@ -32,7 +32,11 @@ func (s Store) Read(ctx context.Context, r Ref) (Value, error) {
 	if !found {
 		return Value{}, missing(r, fmt.Sprintf("there is no such secret; set it: writ secret set %s", r.Name), nil)
 	}
-	v, err := s.Key.Open(r.Name, sealed)
+	key, err := LoadKey(s.KeyFile)
+	if err != nil {
+		return Value{}, err
+	}
+	v, err := key.Open(r.Name, sealed)
 	if err != nil {
 		return Value{}, missing(r, fmt.Sprintf("it does not open with the key there is; set it again: writ secret set %s", r.Name), err)
 	}
@@ -45,16 +49,26 @@ type Key struct{ aead cipher.AEAD }
 
 const keyBytes = 32
 
-// LoadKey reads the key of a file, and makes one where there is none.
-func LoadKey(path string) (*Key, error) {
-	raw, err := readKey(path)
-	if errors.Is(err, os.ErrNotExist) {
-		if err = makeKey(path); err == nil || errors.Is(err, os.ErrExist) {
-			raw, err = readKey(path)
+// MakeKey is LoadKey that makes a key where there is none: what is sealed first has
+// nothing to be opened with.
+func MakeKey(path string) (*Key, error) {
+	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
+		if err := writeKey(path); err != nil && !errors.Is(err, os.ErrExist) {
+			return nil, unusable(path, err)
 		}
 	}
+	return LoadKey(path)
+}
+
+func unusable(path string, err error) error {
+	return writ.Fail(writ.StoreUnavailable, fmt.Sprintf("the key of the secrets in the store, %s, cannot be used: %v", path, err), err)
+}
+
+// LoadKey reads the key of a file.
+func LoadKey(path string) (*Key, error) {
+	raw, err := readKey(path)
 	if err != nil {
-		return nil, writ.Fail(writ.StoreUnavailable, fmt.Sprintf("the key of the secrets in the store, %s, cannot be used: %v", path, err), err)
+		return nil, unusable(path, err)
 	}
 	block, err := aes.NewCipher(raw)
 	if err != nil {
@@ -80,9 +94,9 @@ func readKey(path string) ([]byte, error) {
 	return raw[:keyBytes], nil
 }
 
-// makeKey writes a new key whole or not at all: under another name first, and never
+// writeKey writes a new key whole or not at all: under another name first, and never
 // over one that is there.
-func makeKey(path string) error {
+func writeKey(path string) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), ".secrets-key-") // 0600
 	if err != nil {
 		return err

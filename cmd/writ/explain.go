@@ -121,9 +121,19 @@ func showReach(out io.Writer, c writ.Confinement) {
 		programs = fmt.Sprintf("%d listed files", len(c.Exec.Files))
 	}
 	fmt.Fprintf(out, "  can reach    %s\n  can execute  %s\n  isolation    %s\n", hosts, programs, c.Isolation)
+	if n := c.Connection; n != nil {
+		fmt.Fprintf(out, "  connection   %s\n", oneLine(fmt.Sprintf("%s: %s, auth: %s%s", n.Name, n.URL, n.Auth, inEnvironment(n.Environment))))
+	}
 	if c.Limits.Wall > 0 {
 		fmt.Fprintf(out, "  time limit   %s\n", c.Limits.Wall)
 	}
+}
+
+func inEnvironment(name string) string {
+	if name == "" {
+		return ""
+	}
+	return ", environment " + name
 }
 
 // reachOf is what a server that does the work of a call reaches.

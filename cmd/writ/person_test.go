@@ -19,8 +19,8 @@ import (
 	"github.com/writ-run/writ/client"
 )
 
-// secret is the passphrase of somebody in these tests.
-func secret(name string) string {
+// passphraseOf is the passphrase of somebody in these tests.
+func passphraseOf(name string) string {
 	if name == "alice" {
 		return pass
 	}
@@ -30,14 +30,14 @@ func secret(name string) string {
 // by runs a command as a person, with more lines of standard input after theirs.
 func (w *world) by(name string, more []string, args ...string) outcome {
 	w.t.Helper()
-	lines := append([]string{secret(name)}, more...)
+	lines := append([]string{passphraseOf(name)}, more...)
 	return w.run(strings.Join(lines, "\n")+"\n", append(args, "--as", name, "--passphrase-stdin")...)
 }
 
 // add has alice add somebody.
 func (w *world) add(name, role string) {
 	w.t.Helper()
-	if o := w.by("alice", []string{secret(name)}, "person", "add", name, role); o.code != 0 || o.out != "added "+name+", role "+role+"\n" {
+	if o := w.by("alice", []string{passphraseOf(name)}, "person", "add", name, role); o.code != 0 || o.out != "added "+name+", role "+role+"\n" {
 		w.t.Fatalf("add %s: %+v", name, o)
 	}
 }

@@ -99,9 +99,9 @@ func TestReadmeTour(t *testing.T) {
 			text += " --as alice --workspace " + filepath.Join(w.home, "work")
 		}
 		if passphrases.MatchString(text) {
-			text, stdin = text+" --passphrase-stdin", pass+"\n"+secret("bob")+"\n"
+			text, stdin = text+" --passphrase-stdin", pass+"\n"+passphraseOf("bob")+"\n"
 			if strings.Contains(text, "--as bob") {
-				stdin = secret("bob") + "\n"
+				stdin = passphraseOf("bob") + "\n"
 			}
 		}
 		ran++

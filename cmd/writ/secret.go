@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/writ-run/writ/client"
+	"github.com/writ-run/writ/secret"
+)
+
+func (a *app) secretCommand() *cobra.Command {
+	c := noun("secret", "Credentials that connections use, by reference",
+		"  writ secret set github-token --as alice\n  writ secret list\n  writ secret check vault:team/github#token\n  writ secret remove github-token",
+		a.secretSet(), a.secretList(), a.secretRemove(), a.secretCheck())
+	c.Long = `Credentials that connections use. The configuration names one by where it is kept:
+
+  env:NAME           a variable of the daemon's environment
+  file:/abs/path     a file of the daemon's user, mode 0600
+  store:NAME         encrypted in writ's store; set, listed and removed here
+  vault:PATH#FIELD   the KV engine of Vault or OpenBao (secrets.vault)
+
+No command shows a value.`
+	return c
+}
+
+const aSecret = "a secret's name; 'writ secret list' shows them"
+
+func secretNames(ctx context.Context, c *client.Client) []string {
+	var out []string
+	all, _ := c.Secrets().All(ctx)
+	for _, s := range all {
+		out = append(out, s.Name+"\tset by "+s.By)
+	}
+	return out
+}
+
+func (a *app) secretSet() *cobra.Command {
+	var src passphraseSource
+	c := &cobra.Command{
+		Use: "set NAME", Short: "Keep a secret in the store, encrypted",
+		Long: `Keep a secret in the store, instead of the one of that name before. The value is
+typed without being shown, or read from standard input when that is no terminal; a line
+break at its end is left out. It is never an argument, which others could see. It takes
+the passphrase of a person with the role operator or admin: with the secret, agents can
+use what it opens.`,
+		Example: "  writ secret set github-token\n  pass show github | writ secret set github-token --as alice",
+		Args:    exactly(1, "a name for the secret; its value is typed, or comes from standard input"), ValidArgsFunction: a.offer(secretNames),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, name := cmd.Context(), args[0]
+			if !secret.ValidName(name) {
+				return usagef("a secret's name has letters, digits, _ . and -, at most 64; the value comes from standard input")
+			}
+			daemon, err := a.connectAs(ctx, &src)
+			if err != nil {
+				return err
+			}
+			by, err := src.credentials(ctx)
+			if err != nil {
+				return err
+			}
+			value, err := src.secretValue(ctx, name)
+			if err != nil {
+				return err
+			}
+			if err := daemon.SetSecret(ctx, name, client.SecretRequest{Value: value, By: by}); err != nil {
+				return err
+			}
+			return a.tell(fmt.Sprintf("set %s; a configuration names it store:%s", name, name), map[string]string{"status": "set", "id": name})
+		},
+	}
+	a.personFlags(c, &src)
+	c.Flags().Lookup("passphrase-stdin").Usage = "read the passphrase from the first line of standard input, and the value from the rest"
+	return c
+}
+
+// secretValue reads a value: what is left of standard input, or typed.
+func (p *passphraseSource) secretValue(ctx context.Context, name string) (string, error) {
+	if !p.stdin && isTerminal(os.Stdin) {
+		return p.read(ctx, "Value of "+oneLine(name)+": ")
+	}
+	var in io.Reader = os.Stdin
+	if p.lines != nil {
+		in = p.lines
+	}
+	text, err := io.ReadAll(io.LimitReader(in, secret.MaxBytes+3))
+	if err != nil {
+		return "", fmt.Errorf("read the value from standard input: %w", err)
+	}
+	value := strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r")
+	if value == "" {
+		return "", errors.New("there is no value on standard input; pipe it in, or run the command in a terminal to type it")
+	}
+	return value, nil
+}
+
+func (a *app) secretList() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List the secrets in the store: names, when and by whom each was set", Args: exactly(0, "no arguments"), Example: "  writ secret list\n  writ secret list --json",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			daemon, err := a.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			all, err := daemon.Secrets().All(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return printJSON(all)
+			}
+			if len(all) == 0 {
+				fmt.Printf("there are no secrets in the store; '%s secret set NAME' sets one\n", self())
+				return nil
+			}
+			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+			fmt.Fprintln(w, "NAME\tSET\tBY")
+			for _, s := range all {
+				fmt.Fprintf(w, "%s\t%s\t%s\n", oneLine(s.Name), ago(s.Set), oneLine(s.By))
+			}
+			return w.Flush()
+		},
+	}
+}
+
+func (a *app) secretRemove() *cobra.Command {
+	return &cobra.Command{
+		Use: "remove NAME", Short: "Forget a secret of the store", Args: exactly(1, aSecret), Example: "  writ secret remove github-token", ValidArgsFunction: a.offer(secretNames),
+		Long: `Forget a secret of the store. It takes nobody's passphrase. Connections that name it
+cannot be used any more.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			daemon, err := a.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if err := daemon.RemoveSecret(cmd.Context(), args[0]); err != nil {
+				return err
+			}
+			return a.said("removed", args[0])
+		},
+	}
+}
+
+func (a *app) secretCheck() *cobra.Command {
+	return &cobra.Command{
+		Use: "check REFERENCE", Short: "Say whether a secret can be had, and about how long it is", Args: exactly(1, "a reference, such as env:NAME, file:/abs/path, store:NAME or vault:PATH#FIELD"),
+		Example: "  writ secret check env:GITHUB_TOKEN\n  writ secret check file:/etc/writ/github\n  writ secret check vault:team/github#token --json",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if _, err := secret.ParseRef(args[0]); err != nil {
+				return usagef("%v", err)
+			}
+			daemon, err := a.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			got, err := daemon.CheckSecret(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if a.json {
+				if err := printJSON(got); err != nil || got.Found {
+					return err
+				}
+				return exitCode(exitError)
+			}
+			if !got.Found {
+				return errors.New(oneLine(got.Why))
+			}
+			fmt.Printf("found %s: %s\n", got.Reference, got.Length)
+			return nil
+		},
+	}
+}

@@ -1,0 +1,111 @@
+package config
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/writ-run/writ/secret"
+	"github.com/writ-run/writ/strict"
+)
+
+// Secrets says where credentials are kept. What is in the environment and in files takes
+// no key.
+type Secrets struct {
+	Store SecretStore `yaml:"store"`
+	Vault *Vault      `yaml:"vault"` // nil: there is none
+}
+
+// SecretStore is the secrets that are encrypted in the database.
+type SecretStore struct {
+	KeyFile string `yaml:"key_file"` // of their key; empty: keys/secrets.key in the store
+}
+
+// Vault is a Vault or OpenBao server.
+type Vault struct {
+	Address   string     `yaml:"address"`
+	Token     secret.Ref `yaml:"token"` // env: or file:
+	Namespace string     `yaml:"namespace"`
+	Mount     string     `yaml:"mount"`      // of its KV engine; empty: secret
+	KVVersion int        `yaml:"kv_version"` // 1 or 2; 0: 2
+}
+
+// checkSecrets checks the backends, and resolves the path of the key.
+func (c *Config) checkSecrets(d *strict.File) {
+	s := &c.File.Secrets
+	if s.Store.KeyFile != "" {
+		s.Store.KeyFile, _ = c.path(d, "secrets.store.key_file", s.Store.KeyFile)
+	}
+	v := s.Vault
+	if v == nil {
+		return
+	}
+	const key = "secrets.vault"
+	if why := baseFault(v.Address); why != "" {
+		d.Reject(key+".address", "%s", why)
+	}
+	switch v.Token.Backend {
+	case "env":
+	case "file":
+		c.secretFile(d, key+".token", v.Token)
+	default:
+		if !d.Unread(key + ".token") {
+			d.Reject(key+".token", "the token of the vault is not kept in it; write env:NAME or file:/abs/path")
+		}
+	}
+	if !headerValue(v.Namespace) {
+		d.Reject(key+".namespace", "it has a space, a control character or what is not ASCII; write it as the vault shows it")
+	}
+	if m := v.Mount; m != "" {
+		if _, err := secret.ParseRef("vault:" + m + "#x"); err != nil {
+			d.Reject(key+".mount", "%q is no path of a mount; write one such as secret or team/kv", m)
+		}
+	}
+	if v.KVVersion < 0 || v.KVVersion > 2 || v.KVVersion == 0 && c.written(key+".kv_version") {
+		d.Reject(key+".kv_version", "must be 1 or 2")
+	}
+}
+
+// secretFile notes where a reference to a file leads, so that it is kept from agents.
+func (c *Config) secretFile(d *strict.File, key string, r secret.Ref) {
+	if r.Backend == "file" {
+		if real, ok := c.path(d, key, r.Name); ok {
+			c.secretFiles = append(c.secretFiles, real)
+			c.secretKeys = append(c.secretKeys, key)
+		}
+	}
+}
+
+// SecretKeyFile is where the key of the secrets in the store is.
+func (c *Config) SecretKeyFile() string {
+	if p := c.File.Secrets.Store.KeyFile; p != "" {
+		return p
+	}
+	return filepath.Join(c.StatePath, "keys", "secrets.key")
+}
+
+func (c *Config) written(key string) bool { _, ok := c.lines[key]; return ok }
+
+// baseFault is why a text is no address that everything of a server is below, or "".
+func baseFault(text string) string {
+	if text == "" {
+		return "is missing; write one such as https://api.example.com"
+	}
+	if _, err := Endpoint(text); err != nil {
+		return err.Error()
+	}
+	_, path, _ := strings.Cut(text[strings.Index(text, "://")+3:], "/")
+	for part := range strings.SplitSeq(strings.TrimSuffix(path, "/"), "/") {
+		if strings.Trim(part, ".") == "" && part != "" || part == "" && path != "" {
+			return fmt.Sprintf("%q has a dot segment or an empty one; write it plainly", text)
+		}
+	}
+	if strings.ContainsAny(text, "?%;") {
+		return fmt.Sprintf("%q has a query or something encoded; write scheme, host and path alone", text)
+	}
+	return ""
+}
+
+func headerValue(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' })
+}

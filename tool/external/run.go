@@ -1,0 +1,193 @@
+package external
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/egress"
+)
+
+// Args are the arguments of a call.
+type Args struct {
+	Connection string            `json:"connection"`
+	Method     string            `json:"method"`
+	Path       string            `json:"path"`
+	Headers    map[string]string `json:"headers"`
+	Body       string            `json:"body"`
+}
+
+// ParseArgs reads arguments that the schema has taken.
+func ParseArgs(canonical string) (Args, error) {
+	a := Args{Method: "GET"}
+	err := json.Unmarshal([]byte(canonical), &a)
+	return a, err
+}
+
+// Request makes a request of arguments, without credentials, and names the headers that
+// it dropped. It is asked before a person is, and again before anything is sent.
+func (c *Connection) Request(a Args) (*http.Request, []string, error) {
+	if !slices.Contains(c.Methods, a.Method) {
+		return nil, nil, fmt.Errorf("method: connection %s does not take %s; it takes %s", c.Name, a.Method, strings.Join(c.Methods, ", "))
+	}
+	u, err := c.address(a.Path)
+	if err != nil {
+		return nil, nil, err
+	}
+	header, dropped, err := c.headers(a.Headers)
+	if err != nil {
+		return nil, nil, err
+	}
+	if a.Body != "" && slices.Contains([]string{"GET", "HEAD", "OPTIONS"}, a.Method) {
+		return nil, nil, fmt.Errorf("body: %s has none; put what you ask for into the path", a.Method)
+	}
+	req := &http.Request{Method: a.Method, URL: u, Host: u.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
+	if a.Body != "" {
+		req.Body, req.ContentLength = io.NopCloser(strings.NewReader(a.Body)), int64(len(a.Body))
+		if header.Get("Content-Type") == "" {
+			header.Set("Content-Type", contentType(a.Body))
+		}
+	}
+	header.Set("Accept-Encoding", "identity") // what is compressed cannot be looked at
+	if header.Get("User-Agent") == "" {
+		header.Set("User-Agent", "writ")
+	}
+	return req, dropped, nil
+}
+
+func contentType(body string) string {
+	if json.Valid([]byte(body)) {
+		return "application/json"
+	}
+	return "text/plain; charset=utf-8"
+}
+
+func failed(format string, args ...any) writ.Result {
+	return writ.Result{Content: fmt.Sprintf(format, args...), IsError: true}
+}
+
+func (t *Client) run(ctx context.Context, w writ.Writ) (writ.Result, error) {
+	c, err := t.src.Connection(w)
+	if err != nil {
+		return writ.Result{}, err
+	}
+	a, err := ParseArgs(w.Call().Args)
+	if err != nil {
+		return writ.Result{}, err
+	}
+	req, dropped, err := c.Request(a)
+	if err != nil {
+		return failed("%v", err), nil
+	}
+	if wait := t.rates.take(c.Name, c.Rate, time.Now()); wait > 0 {
+		after := int(math.Ceil(wait.Seconds()))
+		res := failed("the rate limit of connection %s is reached (%d requests a minute); retry_after: %d", c.Name, c.Rate, after)
+		res.Metadata = map[string]any{"retry_after": after}
+		return res, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	p, err := t.prove(ctx, c)
+	if err != nil { // what is wrong with a secret is not for agents
+		return writ.Result{}, writ.Fail(writ.Internal, fmt.Sprintf("the credentials of connection %s cannot be had; an operator finds out why with: writ connection test %s", c.Name, c.Name), err)
+	}
+	way, err := t.src.Reach(w)
+	if err != nil {
+		return writ.Result{}, err
+	}
+	defer way.Close()
+	return t.send(req.WithContext(ctx), way, c, p, dropped)
+}
+
+// send puts the credentials on, and makes a result of the answer without them.
+func (t *Client) send(req *http.Request, way Way, c Connection, p proof, dropped []string) (writ.Result, error) {
+	maps.Copy(req.Header, p.header)
+	res, err := way.RoundTrip(req)
+	if err != nil {
+		return unreached(c, err, p.hide), nil
+	}
+	defer res.Body.Close()
+	if res.StatusCode == http.StatusUnauthorized {
+		t.tokens.drop(c)
+	}
+	return answer(res, c, p.hide, dropped)
+}
+
+// unreached is the result where there was no answer. What a transport says may quote what
+// was sent, so of it only the broker's own words are told.
+func unreached(c Connection, err error, hide redactor) writ.Result {
+	var refusal *egress.Refusal
+	if !errors.As(err, &refusal) {
+		return failed("%s did not answer as HTTP, or broke off; whether the request had an effect there is not known", c.Base)
+	}
+	hint := ""
+	if refusal.Verdict == egress.AddressNotOpen {
+		hint = "; an operator who means that address says its range: egress.hosts.HOST.ranges"
+	}
+	return failed("%s was not reached: %s%s", c.Base, hide.line(refusal.Error()), hint)
+}
+
+const (
+	maxBody = 1 << 20
+	beyond  = 128 << 10 // read past it, so that a credential across the end is known for one
+)
+
+func answer(res *http.Response, c Connection, hide redactor, dropped []string) (writ.Result, error) {
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxBody+beyond))
+	if err != nil {
+		return failed("%s broke off in the middle of its answer (status %d)", c.Base, res.StatusCode), nil
+	}
+	text := whole(string(body))
+	encoding := res.Header.Get("Content-Encoding")
+	var b strings.Builder
+	fmt.Fprintf(&b, "HTTP %d %s\n", res.StatusCode, http.StatusText(res.StatusCode))
+	for _, name := range slices.Sorted(maps.Keys(res.Header)) {
+		if folded(name) == "set-cookie" { // a credential that the other side made of ours
+			continue
+		}
+		for _, v := range res.Header[name] {
+			fmt.Fprintf(&b, "%s: %s\n", hide.line(name), hide.line(v))
+		}
+	}
+	b.WriteByte('\n')
+	switch {
+	case encoding != "" && !strings.EqualFold(encoding, "identity"):
+		fmt.Fprintf(&b, "[the answer is compressed though that was not asked for, so it cannot be looked at for credentials and is not shown: %d bytes]\n", len(body))
+	case !utf8.ValidString(text) || strings.ContainsRune(text, 0):
+		fmt.Fprintf(&b, "[the answer is not text and is not shown: %d bytes]\n", len(body))
+	default:
+		b.WriteString(whole(hide.clean(text, maxBody)))
+		if len(body) > maxBody {
+			b.WriteString("\n[cut off after 1 MiB; ask for less, by a page or a filter]")
+		}
+	}
+	if len(dropped) > 0 {
+		fmt.Fprintf(&b, "\n[not sent, because credentials are the connection's: %s]", strings.Join(dropped, ", "))
+	}
+	return writ.Result{Content: b.String(), IsError: res.StatusCode >= 400, Metadata: map[string]any{
+		"connection": c.Name, "status": res.StatusCode, "bytes": len(body), "truncated": len(body) > maxBody,
+	}}, nil
+}
+
+// whole is a text without the beginning of a character at its end, where it was cut.
+func whole(text string) string {
+	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
+		if end := text[len(text)-n:]; utf8.RuneStart(end[0]) {
+			if !utf8.FullRuneInString(end) {
+				return text[:len(text)-n]
+			}
+			break
+		}
+	}
+	return text
+}
