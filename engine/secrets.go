@@ -1,11 +1,8 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"io"
-	"net/http"
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/ledger"
@@ -25,38 +22,10 @@ func (e *Engine) secrets() secret.Set {
 	if v := cfg.File.Secrets.Vault; v != nil {
 		set["vault"] = secret.Vault{
 			Address: v.Address, Namespace: v.Namespace, Mount: v.Mount, Version: v.KVVersion, Token: v.Token,
-			Tokens: secret.Set{"env": secret.Env{}, "file": secret.File{}}, Way: oneAnswer{e, "secrets.vault", v.Address},
+			Tokens: secret.Set{"env": secret.Env{}, "file": secret.File{}}, Way: func() (secret.Way, error) { return e.ownWay("secrets.vault", v.Address) },
 		}
 	}
 	return set
-}
-
-// oneAnswer is a way to one address that is opened for each request and closed when its
-// answer is here.
-type oneAnswer struct {
-	e         *Engine
-	what, url string
-}
-
-const maxAnswer = 2 << 20
-
-func (s oneAnswer) RoundTrip(req *http.Request) (*http.Response, error) {
-	w, err := s.e.ownWay(s.what, s.url)
-	if err != nil {
-		return nil, err
-	}
-	defer w.Close()
-	res, err := w.RoundTrip(req)
-	if err != nil {
-		return nil, err
-	}
-	defer res.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
-	if err != nil {
-		return nil, err
-	}
-	res.Body = io.NopCloser(bytes.NewReader(body))
-	return res, nil
 }
 
 // Secrets lists the secrets in the store: names, when and by whom each was set.

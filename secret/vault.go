@@ -19,7 +19,13 @@ type Vault struct {
 	Version   int    // of the KV engine: 1 or 2; 0: 2
 	Token     Ref    // of env or file
 	Tokens    Set    // where Token is looked up
-	Way       http.RoundTripper
+	Way       func() (Way, error)
+}
+
+// Way is how a request leaves, for one request.
+type Way interface {
+	http.RoundTripper
+	io.Closer
 }
 
 const (
@@ -48,7 +54,12 @@ func (v Vault) Read(ctx context.Context, r Ref) (Value, error) {
 	}
 	// The transport itself, and not a client: it follows no redirect, to wherever the
 	// token would go along.
-	res, err := v.Way.RoundTrip(req)
+	way, err := v.Way()
+	if err != nil {
+		return Value{}, err
+	}
+	defer way.Close()
+	res, err := way.RoundTrip(req)
 	if err != nil {
 		return Value{}, missing(r, "the vault does not answer; see that it runs and is unsealed, and that egress.hosts opens its address where that is not public", err)
 	}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// canary is a credential that must turn up nowhere but at the server it is for.
+const canary = "cAnArY-7f3a/9b+Q=tok3n&value"
+
+// echo is a server that writes everything back that it was sent, in many spellings.
+type echo struct {
+	*httptest.Server
+	mu   sync.Mutex
+	seen []*http.Request
+}
+
+func newEcho(t *testing.T) *echo {
+	e := &echo{}
+	e.Server = httptest.NewServer(http.HandlerFunc(e.serve))
+	t.Cleanup(e.Close)
+	return e
+}
+
+func (e *echo) serve(w http.ResponseWriter, r *http.Request) {
+	e.mu.Lock()
+	e.seen = append(e.seen, r)
+	e.mu.Unlock()
+	if strings.HasPrefix(r.URL.Path, "/away") {
+		w.Header().Set("Location", "http://127.0.0.1:1/?token="+r.Header.Get("Authorization"))
+		w.WriteHeader(http.StatusFound)
+		return
+	}
+	auth := r.Header.Get("Authorization")
+	w.Header().Set("X-Echo", auth)
+	body, _ := io.ReadAll(r.Body)
+	escaped, _ := json.Marshal(auth)
+	fmt.Fprintf(w, "%s %s\nauth %s\nbase64 %s\nurl %s\njson %s\nhex %x\nbody %s\n", r.Method, r.RequestURI, auth,
+		base64.StdEncoding.EncodeToString([]byte("x"+auth)), strings.NewReplacer("/", "%2F", "+", "%2b", "=", "%3D", "&", "%26").Replace(auth), escaped, auth, body)
+}
+
+// last is the request that came last.
+func (e *echo) last(t *testing.T) *http.Request {
+	t.Helper()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.seen) == 0 {
+		t.Fatal("the server saw no request")
+	}
+	return e.seen[len(e.seen)-1]
+}
+
+func (e *echo) count() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.seen)
+}
+
+// leaks says which spelling of the canary is in a text, or "".
+func leaks(text string) string {
+	for _, form := range []string{
+		canary, base64.StdEncoding.EncodeToString([]byte(canary))[:36], base64.StdEncoding.EncodeToString([]byte("xBearer " + canary))[14:40],
+		fmt.Sprintf("%x", canary), "cAnArY-7f3a%2F9b", `\u0026value`,
+	} {
+		if strings.Contains(text, form) {
+			return form
+		}
+	}
+	return ""
+}
+
+const free = "level: elevated\nautonomy: full\n"
+
+func (w *world) api(args map[string]any) outcome { w.t.Helper(); return w.call("external_api", args) }
+
+// A connection's credential goes to its server and comes back in no spelling.
+func TestExternalAPI(t *testing.T) {
+	e := newEcho(t)
+	w := newWorld(t, free, fmt.Sprintf(`connections:
+  echo:
+    base_url: %s/base
+    auth: {type: bearer, secret: "store:canary"}
+    methods: [GET, HEAD, POST]
+    paths: ["/v1/**", "/away"]
+`, e.URL)).init()
+	if o := w.by("alice", []string{canary}, "secret", "set", "canary"); o.code != 0 {
+		t.Fatalf("set: %+v", o)
+	}
+	o := w.api(map[string]any{"connection": "echo", "path": "/v1/things?page=2", "headers": map[string]string{"Authorization": "Bearer mine", "X-Trace": "1"}})
+	if o.code != 0 || leaks(o.out+o.err) != "" || !strings.Contains(o.out, "GET /base/v1/things?page=2") || !strings.Contains(o.out, "[secret]") {
+		t.Errorf("read: %q %+v", leaks(o.out+o.err), o)
+	}
+	if got := e.last(t).Header; got.Get("Authorization") != "Bearer "+canary || got.Get("X-Trace") != "1" {
+		t.Errorf("the server got %v", got)
+	}
+	if _, err := os.Stat(filepath.Join(w.state("keys"), "secrets.key")); err != nil {
+		t.Error(err)
+	}
+}
