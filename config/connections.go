@@ -174,10 +174,16 @@ func (c *Config) checkAuth(d *strict.File, key string, a Auth) {
 			d.Reject(fmt.Sprintf("%s.scopes[%d]", key, i), "%q is not a scope; write each by itself", s)
 		}
 	}
+	seen := map[string]bool{}
 	for _, name := range sorted(a.Headers) {
 		k := strict.Member(key+".headers", name)
 		if err := external.CheckHeader(name); err != nil {
 			d.Reject(k, "%v", err)
+		}
+		if low := strings.ToLower(name); seen[low] {
+			d.Reject(k, "the header is there twice, in other letters; keep one")
+		} else {
+			seen[low] = true
 		}
 		c.secretFile(d, k, a.Headers[name])
 	}

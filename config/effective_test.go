@@ -96,6 +96,14 @@ upstreams:
   remote: {url: "https://a.example/mcp", headers: {X-A: b}}
 egress: {hosts: {"db.example:5432": {class: read_only, ranges: ["10.0.0.0/8"], ipv6: false, unsafe_unnamed_tls: false}}}
 tool_disclosure: {active: always, l1_token_budget: 2000, l2_token_budget: 9000, auto_unload_on_budget_pressure: false, unload_threshold_percent: 70.5}
+secrets:
+  store: {key_file: $DIR/tools/key}
+  vault: {address: "https://v.example", token: "env:T", namespace: team, mount: kv, kv_version: 1}
+connections:
+  key: {type: http, base_url: "https://a.example", auth: {type: api_key, secret: "env:T", header: X-Key}, sensitive: true, rate_limit: 5, paths: ["/v1/**"], methods: [POST], environment: staging, agents: [a.b]}
+  user: {base_url: "https://b.example", auth: {type: basic, secret: "store:p", user: me}}
+  client: {base_url: "https://c.example", auth: {type: oauth2_client, secret: "store:p", client_id: c, token_url: "https://t.example", scopes: [read]}}
+  own: {base_url: "https://d.example", auth: {type: headers, headers: {X-One: "env:ONE"}}}
 `
 
 func lookup(c *Config) map[string]Value {

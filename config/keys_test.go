@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"github.com/writ-run/writ/decide"
 	"github.com/writ-run/writ/policy"
 	"github.com/writ-run/writ/tool"
+	"github.com/writ-run/writ/tool/external"
 )
 
 // row shows one key biting: two configurations that differ in that key alone, and
@@ -35,8 +37,9 @@ workspaces: {main: {path: $DIR/project/ws, project: $DIR/project}, other: {path:
 `
 
 const (
-	withTLS   = "version: 1\nlisten: {address: '0.0.0.0:1', certificate: $DIR/tls/cert.pem, key: $DIR/tls/key.pem, "
-	withOAuth = "version: 1\nlisten: {oauth: {issuer: $X, audience: https://w.example, scopes: {s: bot}}}\nworkspaces: {main: {path: $DIR/ws}}\nagents: {bot: {workspace: main}}\n"
+	withTLS        = "version: 1\nlisten: {address: '0.0.0.0:1', certificate: $DIR/tls/cert.pem, key: $DIR/tls/key.pem, "
+	sameConnection = "https://a.example a.example:443 none 60 [/**] [GET HEAD]"
+	withOAuth      = "version: 1\nlisten: {oauth: {issuer: $X, audience: https://w.example, scopes: {s: bot}}}\nworkspaces: {main: {path: $DIR/ws}}\nagents: {bot: {workspace: main}}\n"
 )
 
 var rows = []row{
@@ -76,6 +79,52 @@ var rows = []row{
 		then: `writ.yaml:2: listen.oauth.subjects.s: there is no agent "bott"; did you mean bot?`},
 	{key: "listen.oauth.jwks_hosts", text: strings.NewReplacer("$X", "https://a.example", "scopes:", "jwks_hosts: $X, scopes:").Replace(withOAuth), one: "[k.example]", other: "['k.example:8443']", engine: true,
 		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.File.Listen.OAuth.JWKSHosts) }, first: "[k.example]", then: "[k.example:8443]"},
+	{key: "secrets.store.key_file", text: "version: 1\nstore: {path: $DIR/state}\nsecrets: {store: {key_file: $X}}\n", one: "~/k", other: "$DIR/tools/k", engine: true,
+		see: func(_ testing.TB, c *Config) string {
+			return fmt.Sprint(c.SecretKeyFile(), " hidden ", slices.Contains(c.Own(), c.SecretKeyFile()))
+		}, first: "$DIR/home/k hidden true", then: "$DIR/tools/k hidden true"},
+	{key: "secrets.vault.address", text: withVault("address: $X, token: 'env:T'"), one: "https://v.example:8200", other: "http://v.example:8200", engine: true, see: vaultOf, first: "https://v.example:8200 env:T  secret 2",
+		then: `writ.yaml:2: secrets.vault.address: "http://v.example:8200" is not https; only an address of this machine (127.0.0.1, [::1], localhost) can do without`, refusedOther: true},
+	{key: "secrets.vault.token", text: withVault("address: https://v.example, token: $X"), one: "'file:/etc/t'", other: "'vault:a/b#c'", engine: true, see: vaultOf, first: "https://v.example file:/etc/t  secret 2",
+		then: "writ.yaml:2: secrets.vault.token: the token of the vault is not kept in it; write env:NAME or file:/abs/path", refusedOther: true},
+	{key: "secrets.vault.namespace", text: withVault("address: https://v.example, token: 'env:T', namespace: $X"), one: "team", other: "other", engine: true, see: vaultOf,
+		first: "https://v.example env:T team secret 2", then: "https://v.example env:T other secret 2"},
+	{key: "secrets.vault.mount", text: withVault("address: https://v.example, token: 'env:T', mount: $X"), one: "kv", other: "'../sys'", engine: true, see: vaultOf,
+		first: "https://v.example env:T  kv 2", then: `writ.yaml:2: secrets.vault.mount: "../sys" is no path of a mount; write one such as secret or team/kv`, refusedOther: true},
+	{key: "secrets.vault.kv_version", text: withVault("address: https://v.example, token: 'env:T', kv_version: $X"), one: "1", other: "2", engine: true, see: vaultOf,
+		first: "https://v.example env:T  secret 1", then: "https://v.example env:T  secret 2"},
+	{key: "connections.*.type", text: withConnection("type: $X, base_url: https://a.example"), one: "http", other: "postgres", engine: true, see: connectionOf, first: sameConnection,
+		then: `writ.yaml:4: connections.api.type: unknown type of connection "postgres"; there are http`, refusedOther: true},
+	{key: "connections.*.base_url", text: withConnection("base_url: $X"), one: "https://a.example/v2/", other: "https://u:p@a.example", engine: true, see: connectionOf, first: "https://a.example/v2 a.example:443 none 60 [/**] [GET HEAD]",
+		then: `writ.yaml:4: connections.api.base_url: URL with host "a.example" has user information before the host; remove everything up to the @`, refusedOther: true},
+	{key: "connections.*.auth.type", text: withConnection("base_url: https://a.example, auth: {type: $X, secret: 'env:T'}"), one: "bearer", other: "basic", engine: true, see: connectionOf,
+		first: "https://a.example a.example:443 bearer token env:T 60 [/**] [GET HEAD]", then: "writ.yaml:4: connections.api.auth: auth of type basic needs user; write it", refusedOther: true},
+	{key: "connections.*.auth.secret", text: withConnection("base_url: https://a.example, auth: {type: bearer, secret: $X}"), one: "'store:t'", other: "ghp_0123456789", engine: true, see: connectionOf,
+		first: "https://a.example a.example:443 bearer token store:t 60 [/**] [GET HEAD]", refusedOther: true,
+		then: "writ.yaml:4: connections.api.auth.secret: this is not where a secret is kept, and a secret itself does not belong here; write env:NAME, file:/abs/path, store:NAME or vault:PATH#FIELD"},
+	{key: "connections.*.auth.header", text: withConnection("base_url: https://a.example, auth: {type: api_key, secret: 'env:T', header: $X}"), one: "X-Api-Key", other: "Host", engine: true, see: connectionOf,
+		first: "https://a.example a.example:443 header X-Api-Key from env:T 60 [/**] [GET HEAD]", then: "writ.yaml:4: connections.api.auth.header: the header is the client's own and holds no credential; name another", refusedOther: true},
+	{key: "connections.*.auth.user", text: withConnection("base_url: https://a.example, auth: {type: basic, secret: 'env:T', user: $X}"), one: "me", other: "'a:b'", engine: true, see: connectionOf,
+		first: "https://a.example a.example:443 user me with password env:T 60 [/**] [GET HEAD]", then: "writ.yaml:4: connections.api.auth.user: a user has no colon, no space and nothing but ASCII; write it so", refusedOther: true},
+	{key: "connections.*.auth.token_url", text: withConnection("base_url: https://a.example, auth: {type: oauth2_client, secret: 'env:T', client_id: c, token_url: $X}"), one: "https://t.example/token", other: "http://t.example/token", engine: true, see: connectionOf,
+		first: "https://a.example a.example:443 OAuth 2 client c with env:T at https://t.example/token 60 [/**] [GET HEAD]", refusedOther: true,
+		then: `writ.yaml:4: connections.api.auth.token_url: "http://t.example/token" is not https; only an address of this machine (127.0.0.1, [::1], localhost) can do without`},
+	{key: "connections.*.auth.client_id", text: withConnection("base_url: https://a.example, auth: {type: oauth2_client, secret: 'env:T', client_id: $X, token_url: https://t.example}"), one: "c", other: "d", engine: true, see: connectionOf,
+		first: "https://a.example a.example:443 OAuth 2 client c with env:T at https://t.example 60 [/**] [GET HEAD]", then: "https://a.example a.example:443 OAuth 2 client d with env:T at https://t.example 60 [/**] [GET HEAD]"},
+	{key: "connections.*.auth.scopes", text: withConnection("base_url: https://a.example, auth: {type: oauth2_client, secret: 'env:T', client_id: c, token_url: https://t.example, scopes: $X}"), one: "[a]", other: "[b]", engine: true,
+		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.Connections["api"].Auth.Scopes) }, first: "[a]", then: "[b]"},
+	{key: "connections.*.auth.headers.*", text: withConnection("base_url: https://a.example, auth: {type: headers, headers: {X-One: $X}}"), one: "'env:T'", other: "'store:u'", engine: true, see: connectionOf,
+		first: "https://a.example a.example:443 header X-One from env:T 60 [/**] [GET HEAD]", then: "https://a.example a.example:443 header X-One from store:u 60 [/**] [GET HEAD]"},
+	{key: "connections.*.sensitive", text: withConnection("base_url: https://a.example, sensitive: $X"), one: "false", other: "true", see: over, first: "allow read_only a.example:443", then: "ask connection: connection api is sensitive, so a person is asked each time"},
+	{key: "connections.*.rate_limit", text: withConnection("base_url: https://a.example, rate_limit: $X"), one: "5", other: "0", engine: true, see: connectionOf,
+		first: "https://a.example a.example:443 none 5 [/**] [GET HEAD]", then: "writ.yaml:4: connections.api.rate_limit: must be 1 to 6000, requests a minute", refusedOther: true},
+	{key: "connections.*.paths", text: withConnection("base_url: https://a.example, paths: $X"), one: "[/v1/**]", other: "[v1]", engine: true, see: connectionOf,
+		first: "https://a.example a.example:443 none 60 [/v1/**] [GET HEAD]", then: `writ.yaml:4: connections.api.paths[0]: "v1" is not a pattern of paths; write one such as /v1/things/**`, refusedOther: true},
+	{key: "connections.*.methods", text: withConnection("base_url: https://a.example, methods: $X"), one: "[POST]", other: "[post]", engine: true, see: connectionOf, first: "https://a.example a.example:443 none 60 [/**] [POST]",
+		then: `writ.yaml:4: connections.api.methods[0]: unknown method "post"; did you mean POST?`, refusedOther: true},
+	{key: "connections.*.environment", text: withConnection("base_url: https://a.example, environment: $X"), one: "staging", other: "production", engine: true,
+		see: func(_ testing.TB, c *Config) string { return string(c.File.Connections["api"].Environment) }, first: "staging", then: "production"},
+	{key: "connections.*.agents", text: withConnection("base_url: https://a.example, agents: $X"), one: "[bot]", other: "[top]", see: over, first: "allow read_only a.example:443", then: "deny connection: argument /connection: connection api is not for agent bot"},
 	{key: "store.path", text: "version: 1\nstore: {path: $X}\n", one: "$DIR/state", other: "$DIR/into-state", engine: true,
 		see: func(_ testing.TB, c *Config) string { return c.StatePath + " " + c.Witness }, first: "$DIR/state $DIR/state/witness.jsonl", then: "$DIR/state/inner $DIR/state/inner/witness.jsonl"},
 	{key: "store.witness", text: "version: 1\nstore: {path: $DIR/state, witness: $X}\n", one: "~/w", other: "$DIR/tools/w", engine: true,
@@ -352,6 +401,10 @@ func input(t testing.TB, c *Config) decide.Input {
 			Grace: time.Duration(f.Sandboxing.Subprocess.KillGraceSeconds) * time.Second,
 		},
 	}
+	in.Connections = map[string]decide.Connection{}
+	for name, n := range c.Connections {
+		in.Connections[name] = decide.Connection{Host: n.Host, Sensitive: c.Sensitivity(name), Agents: c.Users(name)}
+	}
 	for k, b := range f.Sandboxing.Overrides {
 		in.Backends.ByCategory[k] = string(b)
 	}
@@ -368,7 +421,8 @@ func input(t testing.TB, c *Config) decide.Input {
 	return in
 }
 
-// extraTools are of families that are not built yet but whose keys are.
+// extraTools are of families that are not built yet but whose keys are, and those that
+// need something configured.
 func extraTools(t testing.TB) []*tool.Tool {
 	t.Helper()
 	var out []*tool.Tool
@@ -383,7 +437,9 @@ func extraTools(t testing.TB) []*tool.Tool {
 		must(t, err)
 		out = append(out, x)
 	}
-	return out
+	apis, err := external.Tools(nil)
+	must(t, err)
+	return append(out, apis...)
 }
 
 func decision(t testing.TB, c *Config, name string, targets []writ.Target) writ.Decision {
@@ -482,4 +538,32 @@ func effective(key string) func(testing.TB, *Config) string {
 
 func disclosing(_ testing.TB, c *Config) string {
 	return fmt.Sprintf("31 %v, 1 %v", c.Disclosure.On(31), c.Disclosure.On(1))
+}
+
+func withVault(keys string) string { return "version: 1\nsecrets: {vault: {" + keys + "}}\n" }
+
+func vaultOf(_ testing.TB, c *Config) string {
+	v := c.File.Secrets.Vault
+	return fmt.Sprint(v.Address, " ", v.Token, " ", v.Namespace, " ", cmp.Or(v.Mount, "secret"), " ", cmp.Or(v.KVVersion, 2))
+}
+
+func withConnection(keys string) string {
+	return oneAgent + "agents: {bot: {workspace: main, level: elevated, autonomy: full}, top: {workspace: main}}\nconnections: {api: {" + keys + "}}\n"
+}
+
+func connectionOf(_ testing.TB, c *Config) string {
+	n := c.Connections["api"]
+	return fmt.Sprint(n.Base, " ", n.Host, " ", n.Auth, " ", n.Rate, " ", n.Paths, " ", n.Methods)
+}
+
+// over is what is decided about a request over a connection.
+func over(t testing.TB, c *Config) string {
+	t.Helper()
+	d := decision(t, c, "external_api", []writ.Target{{Pointer: "/connection", Value: "api", Kind: writ.TargetConnection, Host: c.Connections["api"].Host}})
+	for _, r := range d.Reasons {
+		if r.Effect == d.Effect && d.Effect != writ.Allow {
+			return fmt.Sprintf("%s %s: %s", r.Effect, r.Source, r.Text)
+		}
+	}
+	return fmt.Sprint(d.Effect, " ", d.Class, " ", strings.Join(d.Confine.Network.Hosts, " "))
 }

@@ -91,6 +91,9 @@ func baseFault(text string) string {
 	if text == "" {
 		return "is missing; write one such as https://api.example.com"
 	}
+	if strings.ContainsAny(text, "?#") { // where keys are sometimes written, so it is not repeated
+		return "it has a query or a fragment; write scheme, host and path alone"
+	}
 	if _, err := Endpoint(text); err != nil {
 		return err.Error()
 	}
@@ -100,8 +103,8 @@ func baseFault(text string) string {
 			return fmt.Sprintf("%q has a dot segment or an empty one; write it plainly", text)
 		}
 	}
-	if strings.ContainsAny(text, "?%;") {
-		return fmt.Sprintf("%q has a query or something encoded; write scheme, host and path alone", text)
+	if strings.ContainsAny(path, "%;") {
+		return fmt.Sprintf("%q has something encoded; write scheme, host and a plain path", text)
 	}
 	return ""
 }

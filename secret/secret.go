@@ -16,15 +16,13 @@ const Shown = "[secret]"
 // MaxBytes bounds one value.
 const MaxBytes = 64 << 10
 
-// Value is a secret. The zero Value holds none. It lies behind a pointer, so that a
-// struct which has one in an unexported field, where fmt calls no method, prints an
-// address.
-type Value struct{ held *held }
-
-type held struct{ text string }
+// Value is a secret. The zero Value holds none. It lies in a function, so that a struct
+// which has one in an unexported field, where fmt calls no method, prints an address;
+// of a pointer fmt prints what it points at, for some verbs.
+type Value struct{ held func() string }
 
 // New makes a value of a text.
-func New(text string) Value { return Value{&held{text}} }
+func New(text string) Value { return Value{func() string { return text }} }
 
 // Reveal hands the value out. What it returns goes to where the secret is used, never
 // into a message, a log or a record.
@@ -32,7 +30,7 @@ func (v Value) Reveal() string {
 	if v.held == nil {
 		return ""
 	}
-	return v.held.text
+	return v.held()
 }
 
 // Empty reports whether there is nothing in it.
