@@ -35,7 +35,7 @@ func (e *echo) serve(w http.ResponseWriter, r *http.Request) {
 	e.mu.Lock()
 	e.seen = append(e.seen, r)
 	e.mu.Unlock()
-	if strings.HasPrefix(r.URL.Path, "/away") {
+	if strings.HasSuffix(r.URL.Path, "/away") {
 		w.Header().Set("Location", "http://127.0.0.1:1/?token="+r.Header.Get("Authorization"))
 		w.WriteHeader(http.StatusFound)
 		return

@@ -127,7 +127,7 @@ func escapes(text string, c byte) []int {
 	switch text[0] {
 	case '%':
 		for _, lead := range []string{"%", "%25", "%2525"} {
-			if rest, ok := strings.CutPrefix(text, lead); ok && hexByte(rest, 2, c) {
+			if rest, ok := strings.CutPrefix(text, lead); ok && (hexByte(rest, 2, c) || c == ' ' && hexByte(rest, 2, '+')) {
 				out = append(out, len(lead)+2)
 			}
 		}

@@ -1,0 +1,113 @@
+package external
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"html"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+)
+
+const credential = `tok/3n+"<v&l>=\x y%41`
+
+func TestRedact(t *testing.T) {
+	r := newRedactor(credential)
+	quoted, _ := json.Marshal(credential)
+	plain, err := json.Marshal(map[string]string{"k": credential})
+	if err != nil {
+		t.Fatal(err)
+	}
+	every := func(format string) string {
+		var b strings.Builder
+		for i := range len(credential) {
+			fmt.Fprintf(&b, format, credential[i])
+		}
+		return b.String()
+	}
+	for name, text := range map[string]string{
+		"as it is":              credential,
+		"in capitals":           strings.ToUpper(credential),
+		"base64":                base64.StdEncoding.EncodeToString([]byte(credential)),
+		"base64 after one":      base64.StdEncoding.EncodeToString([]byte("u:" + credential)),
+		"base64 after two":      base64.StdEncoding.EncodeToString([]byte("user:" + credential + "; more")),
+		"base64 for URLs":       base64.RawURLEncoding.EncodeToString([]byte("Bearer " + credential)),
+		"base64 in JSON":        strings.ReplaceAll(base64.StdEncoding.EncodeToString([]byte(credential)), "/", `\/`),
+		"base64 in a URL":       url.QueryEscape(base64.StdEncoding.EncodeToString([]byte(credential))),
+		"hexadecimal":           hex.EncodeToString([]byte(credential)),
+		"hexadecimal, capitals": strings.ToUpper(hex.EncodeToString([]byte(credential))),
+		"in a query":            url.QueryEscape(credential),
+		"in a path":             url.PathEscape(credential),
+		"encoded twice":         url.QueryEscape(url.QueryEscape(credential)),
+		"every byte encoded":    every("%%%02x"),
+		"in JSON":               string(quoted),
+		"in an object":          string(plain),
+		"every byte escaped":    every(`\u%04X`),
+		"in HTML":               html.EscapeString(credential),
+		"every byte an entity":  every("&#x%x;"),
+		"every byte a number":   every("&#%d;"),
+	} {
+		got := r.line("before " + text + " after")
+		if !strings.HasPrefix(got, "before ") || !strings.HasSuffix(got, " after") || !strings.Contains(got, "[secret]") {
+			t.Errorf("%s: %q", name, got)
+		}
+		if left := strings.NewReplacer("before ", "", " after", "", "[secret]", "").Replace(got); len(left) > 20 {
+			t.Errorf("%s leaves %q", name, left)
+		}
+	}
+	for _, text := range []string{"", "tok", "nothing of it", "100%", `\`, "&", "%2", "&#x;"} {
+		if got := r.line(text); got != text {
+			t.Errorf("%q became %q", text, got)
+		}
+	}
+	if got := redactor(nil).line("anything"); got != "anything" {
+		t.Errorf("without credentials: %q", got)
+	}
+}
+
+// A credential across the end is none of it left, and what is cut is cut.
+func TestRedactAtTheEnd(t *testing.T) {
+	r := newRedactor("0123456789abcdef")
+	text := strings.Repeat("x", 10) + "0123456789abcdef" + strings.Repeat("y", 20)
+	for limit := range 40 {
+		got := r.clean(text, limit)
+		if strings.ContainsAny(got, "0123456789") {
+			t.Errorf("%d: %q", limit, got)
+		}
+		if limit < 10 && len(got) != limit {
+			t.Errorf("%d: %q", limit, got)
+		}
+	}
+	many := strings.Repeat("0123456789abcdef", 50)
+	if got := r.clean(many, len(many)-8); strings.Trim(got, "[secret]") != "" {
+		t.Errorf("%q", got)
+	}
+}
+
+// A server that knows the credential must not make looking for it take long.
+func TestRedactIsQuick(t *testing.T) {
+	value := strings.Repeat("%25", 300)
+	began := time.Now()
+	newRedactor(value, strings.Repeat("a", 2000)).clean(strings.Repeat("%25", maxBody/8), maxBody)
+	newRedactor(strings.Repeat("ab", 1000)).clean(strings.Repeat("ab", maxBody/32), maxBody)
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("it took %s", took)
+	}
+}
+
+func FuzzRedact(f *testing.F) {
+	f.Add("secret-value", "a", 1)
+	f.Add("%%%%%%%%", "%25", 0)
+	f.Fuzz(func(t *testing.T, value, around string, shift int) {
+		if unfit(value) != "" || len(value) > 100 {
+			t.Skip()
+		}
+		r := newRedactor(value)
+		if got := r.line(around + value + around); strings.Contains(got, value) && !strings.Contains("[secret]"+around+"[secret]", value) {
+			t.Errorf("%q in %q: %q", value, around, got)
+		}
+	})
+}
