@@ -43,10 +43,10 @@ func (d *Decider) connection(out *writ.Decision, chain []link, t *writ.Target) {
 	if c.Sensitive.V {
 		add(out, writ.Ask, "connection", c.Sensitive.At, "connection %s is sensitive, so a person is asked each time", t.Value)
 	}
-	out.Class = min(out.Class, writ.ClassReadOnly)
+	out.Class = min(out.Class, d.talking(c.Host, true)) // and what the method says, see below
 	out.Confine.Connection = &c.Reach
 	n := &out.Confine.Network
-	n.Mode = writ.NetworkHosts
+	n.Mode, n.IPv6 = writ.NetworkHosts, n.IPv6 || d.six(c.Host)
 	n.Hosts = append(n.Hosts[:len(n.Hosts):len(n.Hosts)], c.Host)
 }
 

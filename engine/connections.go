@@ -41,7 +41,16 @@ func (o outside) Connection(w writ.Writ) (external.Connection, error) {
 
 func (o outside) Reach(w writ.Writ) (external.Way, error) { return o.e.reach(w) }
 
-func (o outside) Own(what, url string) (external.Way, error) { return o.e.ownWay(what, url) }
+func (o outside) Own(what, url string) (external.Way, error) { return o.e.to(what, url) }
+
+// to is the way to one address that the operator wrote.
+func (e *Engine) to(what, url string) (*Way, error) {
+	at, err := config.Endpoint(url)
+	if err != nil {
+		return nil, writ.Fail(writ.Invalid, err.Error(), nil)
+	}
+	return e.Reach(what, at)
+}
 
 func (o outside) Secrets() secret.Set { return o.e.secrets() }
 

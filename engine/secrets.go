@@ -22,7 +22,7 @@ func (e *Engine) secrets() secret.Set {
 	if v := cfg.File.Secrets.Vault; v != nil {
 		set["vault"] = secret.Vault{
 			Address: v.Address, Namespace: v.Namespace, Mount: v.Mount, Version: v.KVVersion, Token: v.Token,
-			Tokens: secret.Set{"env": secret.Env{}, "file": secret.File{}}, Way: func() (secret.Way, error) { return e.ownWay("secrets.vault", v.Address) },
+			Tokens: secret.Set{"env": secret.Env{}, "file": secret.File{}}, Way: func() (secret.Way, error) { return e.to("secrets.vault", v.Address) },
 		}
 	}
 	return set
