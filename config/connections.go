@@ -52,7 +52,9 @@ type Environment string
 // Method is a method of HTTP.
 type Method string
 
-func (t *ConnectionType) UnmarshalText(b []byte) error { return word(t, "type of connection", b, "http") }
+func (t *ConnectionType) UnmarshalText(b []byte) error {
+	return word(t, "type of connection", b, "http")
+}
 func (t *AuthType) UnmarshalText(b []byte) error {
 	return word(t, "type of authentication", b, external.AuthTypes...)
 }

@@ -297,6 +297,7 @@ func TestSubjectBinds(t *testing.T) {
 		"hosts":         func(_ *writ.Call, d *writ.Decision) { d.Confine.Network.Hosts = []string{"h:1"} },
 		"programs":      func(_ *writ.Call, d *writ.Decision) { d.Confine.Exec.Mode = writ.ExecAny },
 		"isolation":     func(_ *writ.Call, d *writ.Decision) { d.Confine.Isolation = writ.Process },
+		"connection":    func(_ *writ.Call, d *writ.Decision) { d.Confine.Connection = &writ.Connection{Auth: "env:T"} },
 		"backend":       func(_ *writ.Call, d *writ.Decision) { d.Confine.Backend = "docker" },
 	}
 	for name, change := range changes {

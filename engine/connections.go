@@ -213,4 +213,3 @@ func (e *Engine) TestConnection(ctx context.Context, name string) (ConnectionTes
 		wire.Str("connection", name), wire.Int("status", int64(status)), wire.Bool("ok", err == nil),
 	}})
 }
-

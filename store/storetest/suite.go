@@ -63,6 +63,7 @@ func Run(t *testing.T, e Engine) {
 	t.Run("states", e.testStates)
 	t.Run("egress", e.testEgress)
 	t.Run("egress's guards", e.testEgressGuards)
+	t.Run("secrets", e.testSecrets)
 	t.Run("ledger", e.testLedger)
 	t.Run("transactions", e.testTransactions)
 	t.Run("guards", e.testGuards)
