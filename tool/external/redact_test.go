@@ -82,7 +82,7 @@ func TestRedactAtTheEnd(t *testing.T) {
 		}
 	}
 	many := strings.Repeat("0123456789abcdef", 50)
-	if got := r.clean(many, len(many)-8); strings.Trim(got, "[secret]") != "" {
+	if got := r.clean(many, len(many)-8); strings.ReplaceAll(got, "[secret]", "") != "" {
 		t.Errorf("%q", got)
 	}
 }
