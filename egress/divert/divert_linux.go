@@ -52,7 +52,7 @@ func (s Sockets) Set() error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(step("route", send(s.Route, everywhere(unix.AF_INET), 1)), step("redirect", send(s.Filter, rules.batch, rules.asked)))
+	return errors.Join(step("route", send(s.Route, append(everywhere(unix.AF_INET), own()...), 2)), step("redirect", send(s.Filter, rules.batch, rules.asked)))
 }
 
 // set6 does for IPv6 what is to be done before the rules.
@@ -80,18 +80,38 @@ func step(what string, err error) error {
 // everywhere makes every address one of the namespace's own, which is what gets a packet
 // to the rules below: there would be no way to it otherwise.
 func everywhere(family byte) []byte {
-	const rtaOif = unix.RTA_OIF
 	body := make([]byte, unix.SizeofRtMsg)
 	body[0] = family              // the destination has no bits: any
 	body[4] = unix.RT_TABLE_LOCAL // table
 	body[5] = unix.RTPROT_BOOT    // protocol
 	body[6] = unix.RT_SCOPE_HOST  // scope
 	body[7] = unix.RTN_LOCAL      // type
+	return made(unix.RTM_NEWROUTE, body, func(ae *netlink.AttributeEncoder) { ae.Uint32(unix.RTA_OIF, loopback) })
+}
+
+// itself is an address that is nobody's (RFC 7335), and the namespace's own.
+var itself = []byte{192, 0, 0, 2}
+
+// own gives the namespace an address beside 127.0.0.1. Whoever asks for the addresses of a
+// name "as far as this machine has such" (AI_ADDRCONFIG) is told of none otherwise.
+func own() []byte {
+	body := make([]byte, unix.SizeofIfAddrmsg)
+	body[0] = unix.AF_INET // family
+	body[1] = 32           // bits
+	body[4] = loopback     // index; the scope is everywhere
+	return made(unix.RTM_NEWADDR, body, func(ae *netlink.AttributeEncoder) {
+		ae.Bytes(unix.IFA_LOCAL, itself)
+		ae.Bytes(unix.IFA_ADDRESS, itself)
+	})
+}
+
+// made is a message that makes something that is not there.
+func made(kind netlink.HeaderType, body []byte, with func(*netlink.AttributeEncoder)) []byte {
 	ae := netlink.NewAttributeEncoder()
-	ae.Uint32(rtaOif, loopback)
-	attrs, _ := ae.Encode() // a number always encodes
+	with(ae)
+	attrs, _ := ae.Encode() // numbers and bytes always encode
 	m := netlink.Message{Header: netlink.Header{
-		Length: uint32(unix.NLMSG_HDRLEN + len(body) + len(attrs)), Type: unix.RTM_NEWROUTE, Sequence: 1,
+		Length: uint32(unix.NLMSG_HDRLEN + len(body) + len(attrs)), Type: kind, Sequence: 1,
 		Flags: netlink.Request | netlink.Acknowledge | netlink.Create | netlink.Excl,
 	}, Data: append(body, attrs...)}
 	b, _ := m.MarshalBinary() // its length was set just now
@@ -111,6 +131,7 @@ type composed struct {
 //	  chain out {
 //	    type nat hook output priority dstnat;
 //	    ip daddr 127.0.0.0/8 return
+//	    ip daddr 192.0.0.2 return
 //	    meta l4proto tcp tcp dport 53 redirect to :53
 //	    meta l4proto udp udp dport 53 redirect to :53
 //	    meta l4proto tcp redirect to :TCPPort
@@ -160,7 +181,7 @@ func compose(six bool) (composed, error) {
 		}
 	}
 	stay := &expr.Verdict{Kind: expr.VerdictReturn}
-	lead(nftables.TableFamilyIPv4, within(16, []byte{127, 0, 0, 0}, []byte{255, 0, 0, 0}, stay),
+	lead(nftables.TableFamilyIPv4, within(16, []byte{127, 0, 0, 0}, []byte{255, 0, 0, 0}, stay), within(16, itself, []byte{255, 255, 255, 255}, stay),
 		to(unix.IPPROTO_TCP, 53, DNSPort), to(unix.IPPROTO_UDP, 53, DNSPort), to(unix.IPPROTO_TCP, 0, TCPPort))
 	if six {
 		own := netip.IPv6Loopback().As16()

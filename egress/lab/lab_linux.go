@@ -10,6 +10,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"io"
+	"log"
 	"math/big"
 	"net"
 	"net/http"
@@ -145,16 +146,23 @@ func (d *DNS) Asked() []string {
 
 // Web starts a server at an address and port that says which host it was asked for, with
 // TLS where authority is not nil.
-func Web(t *testing.T, at string, authority *Authority) {
+func Web(t testing.TB, at string, authority *Authority) {
+	t.Helper()
+	Serve(t, at, authority, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body) // before the answer, which some clients of HTTP/2 want
+		fmt.Fprintf(w, "%s %s at %s\n", r.Method, r.Host, at)
+	}))
+}
+
+// Serve starts a server of one's own at an address and port, with TLS where authority is
+// not nil.
+func Serve(t testing.TB, at string, authority *Authority, h http.Handler) {
 	t.Helper()
 	l, err := net.Listen("tcp", at)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body) // before the answer, which some clients of HTTP/2 want
-		fmt.Fprintf(w, "%s %s at %s\n", r.Method, r.Host, at)
-	})}
+	s := &http.Server{Handler: h, ErrorLog: log.New(io.Discard, "", 0)} // clients that go away are what tests are about
 	if authority != nil {
 		s.TLSConfig = &tls.Config{GetCertificate: authority.certificate}
 		go s.ServeTLS(l, "", "")
