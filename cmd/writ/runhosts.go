@@ -144,7 +144,12 @@ func (r *refusals) tell(e egress.Event) {
 // because is what more there is to say, and what would change it.
 func because(e egress.Event) string {
 	switch e.Verdict {
-	case egress.HostNotAllowed, egress.NobodysAddress:
+	case egress.NobodysAddress:
+		if a := e.Address.Addr(); !host.Classify(a).Public() {
+			return fmt.Sprintf(" (--allow-host %s with --allow-range %s would allow it)", visible(e.Rule), netip.PrefixFrom(a, a.BitLen()))
+		}
+		fallthrough
+	case egress.HostNotAllowed:
 		return fmt.Sprintf(" (--allow-host %s would allow it)", visible(e.Rule))
 	case egress.AddressNotOpen:
 		return fmt.Sprintf(" (its address %s is %s; --allow-range would allow it)", e.Detail, e.Class)

@@ -85,7 +85,7 @@ func setUp(t *testing.T) {
 }
 
 // DNS is the lab's name server. Each answer of a name is given in turn; the last one
-// stays.
+// stays. What is not an address in an answer is another name, whose addresses come along.
 type DNS struct {
 	mu      sync.Mutex
 	answers map[string][][]string
@@ -107,9 +107,10 @@ func Names(t *testing.T, answers map[string][][]string) *DNS {
 }
 
 func (d *DNS) answer(w dns.ResponseWriter, q *dns.Msg) {
-	name := strings.ToLower(strings.TrimSuffix(q.Question[0].Name, "."))
+	said := strings.TrimSuffix(q.Question[0].Name, ".")
+	name := strings.ToLower(said)
 	d.mu.Lock()
-	d.asked = append(d.asked, name)
+	d.asked = append(d.asked, said)
 	turns := d.answers[name]
 	var now []string
 	if len(turns) > 0 {
@@ -124,20 +125,35 @@ func (d *DNS) answer(w dns.ResponseWriter, q *dns.Msg) {
 	if now == nil {
 		m.Rcode = dns.RcodeNameError
 	}
-	for _, a := range now {
-		ip := net.ParseIP(a)
-		head := dns.RR_Header{Name: q.Question[0].Name, Rrtype: q.Question[0].Qtype, Class: dns.ClassINET}
-		switch {
-		case q.Question[0].Qtype == dns.TypeA && ip.To4() != nil:
-			m.Answer = append(m.Answer, &dns.A{Hdr: head, A: ip})
-		case q.Question[0].Qtype == dns.TypeAAAA && ip.To4() == nil:
-			m.Answer = append(m.Answer, &dns.AAAA{Hdr: head, AAAA: ip})
-		}
-	}
+	m.Answer = d.records(q.Question[0].Name, q.Question[0].Qtype, now)
 	w.WriteMsg(m)
 }
 
-// Asked are the names that were asked about, in order.
+// records are the answers of a kind, none of which may be remembered.
+func (d *DNS) records(name string, kind uint16, answers []string) (out []dns.RR) {
+	for _, a := range answers {
+		ip := net.ParseIP(a)
+		head := dns.RR_Header{Name: name, Rrtype: kind, Class: dns.ClassINET}
+		switch {
+		case ip == nil:
+			d.mu.Lock()
+			turns := d.answers[a]
+			d.mu.Unlock()
+			head.Rrtype = dns.TypeCNAME
+			out = append(out, &dns.CNAME{Hdr: head, Target: dns.Fqdn(a)})
+			if len(turns) > 0 {
+				out = append(out, d.records(dns.Fqdn(a), kind, turns[0])...)
+			}
+		case kind == dns.TypeA && ip.To4() != nil:
+			out = append(out, &dns.A{Hdr: head, A: ip})
+		case kind == dns.TypeAAAA && ip.To4() == nil:
+			out = append(out, &dns.AAAA{Hdr: head, AAAA: ip})
+		}
+	}
+	return out
+}
+
+// Asked are the names that were asked about, in order and letter by letter.
 func (d *DNS) Asked() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
