@@ -29,7 +29,7 @@ var forbidden4 = []string{
 }
 
 // forbidden6 is the same by the addresses that stand for others, and what they stand for.
-var forbidden6 = []string{"::1", "64:ff9b::a9fe:a9fe", "2002:7f00:1::", "2001:0:7f00:1::1", "fd00:ec2::254", "2606:2800:220:1::1"}
+var forbidden6 = []string{"::1", "64:ff9b::a9fe:a9fe", "64:ff9b:1::7f00:1", "2002:7f00:1::", "2001:0:7f00:1::1", "fd00:ec2::254", "2606:2800:220:1::1"}
 
 func besiege(t *testing.T, answers map[string][][]string) *siege {
 	t.Helper()
@@ -59,10 +59,12 @@ func (s *siege) alive(t *testing.T, at []string) {
 	t.Helper()
 	for _, a := range at {
 		for _, network := range []string{"tcp", "udp"} {
-			c, err := net.Dial(network, a)
-			if err != nil {
-				t.Fatal(err)
-			}
+			var c net.Conn
+			waitFor(t, func() bool { // an address of IPv6 takes a moment to be there
+				var err error
+				c, err = net.Dial(network, a)
+				return err == nil
+			})
 			c.Write([]byte("x"))
 			c.Close()
 		}
@@ -76,7 +78,7 @@ type attack struct {
 	name  string
 	hosts []string // that the box may reach; nil: good.test by HTTP and TLS
 	do    string   // a script, or one of Python where it begins with #py
-	want  string   // a regular expression about what it says, and what writ says of it
+	want  string   // regular expressions about what it says, and what writ says after it, with && between
 }
 
 // attacker is what scripts of Python begin with.
@@ -108,7 +110,7 @@ def ask(labels, kind=1, server="127.0.0.1", tcp=False, klass=1, more=b"", flags=
 
 // allowed is the control of every attack, in the same box and before it.
 const (
-	allowed = "curl -sSm 5 http://good.test/; echo '=== attack'; "
+	allowed = "exec 2>&1; curl -sSm 5 http://good.test/; echo '=== attack'; "
 	reached = "GET good.test at " + lab.Public + ":80\n=== attack\n"
 )
 
@@ -135,8 +137,10 @@ func (s *siege) try(t *testing.T, rows []attack) {
 			if !ok {
 				t.Fatalf("the control did not get through: %+v", o)
 			}
-			if all := said + o.err; !regexp.MustCompile(`(?s)` + a.want).MatchString(all) {
-				t.Errorf("it says:\n%s\nwant %s", all, a.want)
+			for want := range strings.SplitSeq(a.want, " && ") {
+				if all := said + o.err; !regexp.MustCompile(`(?s)` + want).MatchString(all) {
+					t.Errorf("it says:\n%s\nwant %s", all, want)
+				}
 			}
 			time.Sleep(20 * time.Millisecond) // what was sent would have come by then
 			if heard := s.outside.Heard(); len(heard) > 0 {
@@ -169,8 +173,8 @@ func TestAttackA(t *testing.T) {
 	const refused, bad = `403 Forbidden.*writ: other_name`, `400 Bad Request`
 	rows := []attack{
 		{"2 everybody is nobody who is not public", []string{"*:80"}, "curl -sSm 5 http://inner.test/ http://127.1/ http://10.20.30.40/ http://169.254.169.254/", `dns inner\.test: address_not_open.*connect 10\.20\.30\.40:80: nobodys_address.*connect 169\.254\.169\.254:80: nobodys_address`},
-		{"3 a suffix", nil, "curl -sSm 5 http://notgood.test/", `dns notgood\.test: host_not_allowed.*Could not resolve host`},
-		{"3 a prefix", nil, "curl -sSm 5 http://good.test.bad.test/", `host_not_allowed.*Could not resolve host`},
+		{"3 a suffix", nil, "curl -sSm 5 http://notgood.test/", `Could not resolve host && dns notgood\.test: host_not_allowed`},
+		{"3 a prefix", nil, "curl -sSm 5 http://good.test.bad.test/", `Could not resolve host && host_not_allowed`},
 		{"4 upper case is the same", nil, "curl -sSm 5 http://GOOD.TEST/", `^GET (good|GOOD)\.(test|TEST) at 93`},
 		{"4 a dot after it in DNS", nil, "#py\nprint(socket.gethostbyname('good.test.'))", `^93\.184\.216\.34\n$`},
 		{"4 a dot after it in Host", nil, host("b'good.test.'"), refused},

@@ -32,7 +32,7 @@ func TestAttackB(t *testing.T) {
 	for _, to := range []string{"169.254.169.254", "2852039166", "0251.0376.0251.0376", "10.20.30.40", "169.16689662"} {
 		rows = append(rows, attack{"literal " + to, nil, "curl -sSm 5 http://" + to + "/", `nobodys_address \(--allow-host [0-9.]+:80 with --allow-range [0-9.]+/32 would allow it\)`})
 	}
-	for _, to := range append([]string{"::", "::ffff:127.0.0.1", "::ffff:7f00:1", "::127.0.0.1", "::ffff:0:7f00:1", "64:ff9b:1::7f00:1", "fe80::5efe:7f00:1", "fec0::1", "2001:db8::1"}, forbidden6...) {
+	for _, to := range append([]string{"::", "::ffff:127.0.0.1", "::ffff:7f00:1", "::127.0.0.1", "::ffff:0:7f00:1", "fe80::5efe:7f00:1", "fec0::1", "2001:db8::1"}, forbidden6...) {
 		rows = append(rows, attack{"literal " + to, nil, "curl -gsSm 5 'http://[" + to + "]/'", `curl: \(7\).*(refused|unreachable|Couldn't connect)`})
 	}
 	for i, a := range special {
@@ -42,7 +42,7 @@ func TestAttackB(t *testing.T) {
 		rows = append(rows, attack{"a redirect to " + to, []string{"good.test:80", "good.test:81"}, "curl -LsSm 5 --proto-redir all 'http://good.test:81/" + to + "'", `curl: \((6|7|56)\)`})
 	}
 	for _, name := range []string{"metadata.google.internal", "host.docker.internal", "kubernetes.default.svc", "instance-data"} {
-		rows = append(rows, attack{"the name " + name, nil, "curl -sSm 5 http://" + name + "/", `host_not_allowed.*Could not resolve`})
+		rows = append(rows, attack{"the name " + name, nil, "curl -sSm 5 http://" + name + "/", `Could not resolve host && host_not_allowed`})
 	}
 	s.try(t, append(rows,
 		attack{"a record of IPv6 is not told", nil, "#py\nask([b'good', b'test'], 28)", `^rcode 0 answers 0\n$`},
@@ -75,7 +75,7 @@ func TestAttackC(t *testing.T) {
 a = socket.gethostbyname("moves.test"); print(a)
 said(lambda: socket.gethostbyname("moves.test"))
 said(lambda: socket.create_connection((PRIVATE, 80)).recv(1))
-talk(b"GET / HTTP/1.0\r\nHost: moves.test\r\n\r\n", a)`, `^93\.184\.216\.34\ngaierror [^\n]*\n(ConnectionResetError|ConnectionRefusedError)[^\n]*\n.*GET moves\.test at 93.*address_not_open.*nobodys_address`},
+talk(b"GET / HTTP/1.0\r\nHost: moves.test\r\n\r\n", a)`, `^93\.184\.216\.34\ngaierror [^\n]*\n(ConnectionResetError|ConnectionRefusedError)[^\n]*\n.*GET moves\.test at 93 && address_not_open && nobodys_address`},
 		{"rebinding, private then public", hosts, `#py
 said(lambda: socket.gethostbyname("back.test"))
 a = socket.gethostbyname("back.test"); print(a)
@@ -93,12 +93,12 @@ said(lambda: socket.create_connection((PRIVATE, 80)).recv(1))`, `^gaierror [^\n]
 		{"options that carry something", nil, "#py\nask([b'good', b'test'], more=b'\\0' + struct.pack('>HHIH', 41, 1232, 0, 12) + struct.pack('>HH', 65001, 8) + b'mysecret')", `^rcode 0 answers 1\n$`},
 		{"another class", nil, "#py\nask([b'version', b'bind'], 16, klass=3)", `^rcode 5 answers 0\n`},
 		{"an update", nil, "#py\nask([b'good', b'test'], 6, flags=0x2800)", `^rcode (4|5) `},
-		{"names over TLS", nil, "openssl s_client -connect 93.184.216.35:853 </dev/null 2>&1; openssl s_client -connect good.test:853 </dev/null 2>&1", `connect 93\.184\.216\.35:853: nobodys_address.*connect 93\.184\.216\.34:853: host_not_allowed`},
+		{"names over TLS", nil, "openssl s_client -connect 93.184.216.35:853 </dev/null 2>&1; openssl s_client -connect good.test:853 </dev/null 2>&1", `connect 93\.184\.216\.35:853: nobodys_address && connect 93\.184\.216\.34:853: host_not_allowed`},
 		{"names by multicast", nil, "#py\nfor to in [('224.0.0.251', 5353), ('224.0.0.252', 5355), ('93.184.216.35', 5353)]:\n  s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(0.3)\n  def f(): s.sendto(b'x' * 20, to); return s.recv(1)\n  said(f)", `^((OSError|TimeoutError|timeout|PermissionError|ConnectionRefusedError) ?[^\n]*\n){3}$`},
 		{"/etc/hosts and /etc/resolv.conf", nil, "echo '93.184.216.35 good.test' >>/etc/hosts; echo 'nameserver 93.184.216.35' >/etc/resolv.conf; curl -sSm 5 http://bad.test/", `(Read-only file system|Permission denied).*(Read-only file system|Permission denied).*Could not resolve host: bad\.test`},
 		{"LOCALDOMAIN", nil, "LOCALDOMAIN=bad.test curl -sSm 5 http://data/", `Could not resolve host: data`},
 		{"HOSTALIASES", nil, "echo 'plain bad.test' >aliases; HOSTALIASES=$PWD/aliases curl -sSm 5 http://plain/", `Could not resolve host: plain`},
-		{"RES_OPTIONS", nil, "RES_OPTIONS='use-vc ndots:9 edns0 trust-ad' curl -sSm 5 http://bad.test/; RES_OPTIONS=use-vc curl -sSm 5 http://good.test/", `^GET good\.test at 93.*Could not resolve host: bad\.test`},
+		{"RES_OPTIONS", nil, "RES_OPTIONS='use-vc ndots:9 edns0 trust-ad' curl -sSm 5 http://bad.test/; RES_OPTIONS=use-vc curl -sSm 5 http://good.test/", `Could not resolve host: bad\.test && GET good\.test at 93`},
 	})
 	s.leaked(t, "good.test", "moves.test", "back.test", "alias.test", "chain.test", "fair.test", "mixed.test")
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"os"
 	"os/signal"
 	"slices"
@@ -32,6 +34,7 @@ const (
 func main() {
 	wrapped.Main() // neither returns when this process is to become a box
 	subprocess.Main()
+	log.SetOutput(io.Discard) // net/http tells it what strangers say: they would write on our terminal
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	os.Exit(run(ctx, os.Args[1:]))
