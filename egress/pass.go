@@ -39,6 +39,7 @@ type Pass struct {
 const (
 	mostPins      = 4096 // answers; the names are the rules', so few have many
 	mostAddresses = 64   // of one name
+	few           = 8    // connections, which hardly any run does without
 	logBurst      = 5000
 	logRate       = 200 // a second
 )
@@ -116,17 +117,24 @@ func (p *Pass) pinned(a netip.Addr) []host.Host {
 	return slices.Clone(p.pins[a])
 }
 
-// enter takes up a connection, while there may be more; else it says why not.
+// enter takes up a connection, while there may be more; else it says why not. The last
+// quarter of what all runs may have together is for those that have few, so that some
+// which take all they can leave something to the rest.
 func (p *Pass) enter() Verdict {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.over {
 		return TooMuch
 	}
-	if p.open >= p.broker.o.Limits.Connections || p.broker.open.Add(1) > int64(p.broker.o.Most) {
-		if p.open < p.broker.o.Limits.Connections {
-			p.broker.open.Add(-1)
-		}
+	most := int64(p.broker.o.Most)
+	if p.open >= few {
+		most -= most / 4
+	}
+	if p.open >= p.broker.o.Limits.Connections {
+		return TooMany
+	}
+	if p.broker.open.Add(1) > most {
+		p.broker.open.Add(-1)
 		return TooMany
 	}
 	p.open++

@@ -27,6 +27,7 @@ import (
 type way struct {
 	t      *testing.T
 	mouth  net.Addr
+	names  net.Addr
 	relay  *Relay
 	mu     sync.Mutex
 	events []Event
@@ -42,8 +43,13 @@ func (names) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) 
 // newWay leads every connection to a server as if name had been asked about.
 func newWay(t *testing.T, server net.Addr, class writ.Class, l Limits, rules ...Rule) *way {
 	t.Helper()
+	return New(Options{Resolver: names{}, Limits: l}).way(t, server, class, rules...)
+}
+
+// way is one of several of a broker.
+func (b *Broker) way(t *testing.T, server net.Addr, class writ.Class, rules ...Rule) *way {
+	t.Helper()
 	w := &way{t: t}
-	b := New(Options{Resolver: names{}, Limits: l})
 	p := b.Open(Run{Call: "call_1", Agent: "coder", Class: class, Rules: rules, Log: func(e Event) { w.mu.Lock(); defer w.mu.Unlock(); w.events = append(w.events, e) }})
 	to := netip.MustParseAddrPort(server.String())
 	p.pin(mustHost(t, "good.test"), []netip.Addr{to.Addr()})
@@ -59,7 +65,7 @@ func newWay(t *testing.T, server net.Addr, class writ.Class, l Limits, rules ...
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.mouth = tcp.Addr()
+	w.mouth, w.names = tcp.Addr(), udp.LocalAddr()
 	w.relay = p.Serve(sandbox.Mouth{TCP: tcp, DNS: udp, DNSTCP: stream, Original: func(net.Conn) (netip.AddrPort, error) { return to, nil }})
 	t.Cleanup(func() { w.relay.Close() })
 	return w

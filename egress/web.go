@@ -252,9 +252,7 @@ func (c *counted) Read(b []byte) (int, error) {
 	if may == 0 && len(b) > 0 {
 		return 0, errTooMuch
 	}
-	if idle := c.pass.broker.o.Limits.Idle; idle > 0 {
-		c.SetReadDeadline(time.Now().Add(idle))
-	}
+	c.used()
 	n, err := c.Conn.Read(b[:may])
 	c.pass.giveBack(may - int64(n))
 	c.got.Add(int64(n))
@@ -266,10 +264,19 @@ func (c *counted) Write(b []byte) (int, error) {
 		c.pass.takeAll()
 		return 0, errTooMuch
 	}
+	c.used()
 	n, err := c.Conn.Write(b)
 	c.pass.giveBack(int64(len(b) - n))
 	c.sent.Add(int64(n))
 	return n, err
+}
+
+// used puts off the end of a connection that is not: also one on which a long request is
+// written, and whoever reads waits for the answer all the while.
+func (c *counted) used() {
+	if idle := c.pass.broker.o.Limits.Idle; idle > 0 {
+		c.SetReadDeadline(time.Now().Add(idle))
+	}
 }
 
 func (c *counted) Close() error {
