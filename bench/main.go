@@ -49,6 +49,8 @@ func run() error {
 		return errors.Join(boxes(program), table.Flush())
 	case "mcp":
 		return errors.Join(mcp(program, dir), disclosure(), table.Flush())
+	case "egress":
+		return egressPart(program, dir)
 	case "gate":
 		return errors.Join(gate(dir), table.Flush())
 	}
@@ -67,7 +69,7 @@ func run() error {
 	if err := errors.Join(mcp(program, dir), disclosure()); err != nil {
 		return err
 	}
-	return table.Flush()
+	return errors.Join(table.Flush(), egressPart(program, dir))
 }
 
 // median runs f n times and returns the middle duration.

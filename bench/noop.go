@@ -27,7 +27,7 @@ func part(args []string) (bool, error) {
 		}
 		return true, listen(httputil.NewSingleHostReverseProxy(to))
 	}
-	return false, nil
+	return egressParty(args)
 }
 
 // listen serves on a free port of the loopback and says which, until standard input ends.
