@@ -1,11 +1,15 @@
 package native_test
 
 import (
+	"io"
 	"os"
 	"strings"
 	"testing"
 
+	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/egress"
 	"github.com/writ-run/writ/need"
+	"github.com/writ-run/writ/sandbox"
 	"github.com/writ-run/writ/sandbox/native"
 	"github.com/writ-run/writ/sandbox/probe"
 	"github.com/writ-run/writ/sandbox/sandboxtest"
@@ -17,7 +21,9 @@ func TestMain(m *testing.M) {
 }
 
 func TestSuite(t *testing.T) {
-	d := native.New(native.Options{})
+	d := native.New(native.Options{Outlet: func(_ writ.Writ, m sandbox.Mouth) (io.Closer, error) {
+		return egress.New(egress.Options{}).Open(egress.Run{}).Serve(m), nil
+	}})
 	t.Cleanup(func() { d.Close() })
 	needLauncher(t, d)
 	sandboxtest.Run(t, d)

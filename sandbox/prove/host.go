@@ -13,7 +13,8 @@ import (
 
 // A host is what the suite makes outside of all boxes, to be attacked by many probes:
 // $PORT and $PORT6 listen, $UDP answers datagrams, @$ABSTRACT listens, $SHM and $QUEUE are
-// open to everybody, $LEAK is a descriptor that programs inherit, $HOSTFILE a file that
+// open to everybody, $ADDRESS is another address of this machine than its loopback, where
+// $GREETS says a byte to whoever comes and $ANSWERS answers datagrams, $LEAK is a descriptor that programs inherit, $HOSTFILE a file that
 // everybody can read, $IFACE a network interface. Variables of what this machine does
 // not have are 0 or none.
 type host struct {
@@ -27,7 +28,7 @@ var ours = []string{"WRIT_PROVE_TOKEN", "WRIT_PROVE_OTHER"}
 // newHost makes one. dir is where its files go.
 func newHost(dir string) (h *host, err error) {
 	name := filepath.Base(dir)
-	h = &host{vars: map[string]string{"ABSTRACT": name, "PORT6": "0", "SHM": "-1", "QUEUE": "none", "LEAK": "-1", "IFACE": "none", "HOSTFILE": "none", "PTY": "none", "PTYDEVS": ""}}
+	h = &host{vars: map[string]string{"ABSTRACT": name, "PORT6": "0", "SHM": "-1", "QUEUE": "none", "LEAK": "-1", "IFACE": "none", "HOSTFILE": "none", "ADDRESS": "none", "PTY": "none", "PTYDEVS": ""}}
 	defer func() {
 		if err != nil {
 			h.close()
@@ -46,7 +47,10 @@ func newHost(dir string) (h *host, err error) {
 	if abstract, err := net.Listen("unix", "@"+name); err == nil {
 		h.later(abstract)
 	}
-	if err := h.echo(); err != nil {
+	if err := h.echo("127.0.0.1", "UDP"); err != nil {
+		return nil, err
+	}
+	if err := h.beside(); err != nil {
 		return nil, err
 	}
 	if file := first("/etc/fstab", "/etc/machine-id", "/etc/login.defs", "/etc/hostname", "/etc/crontab"); file != "" {
@@ -71,14 +75,14 @@ func (h *host) close() {
 	h.last = nil
 }
 
-// echo answers datagrams.
-func (h *host) echo() error {
-	c, err := net.ListenPacket("udp", "127.0.0.1:0")
+// echo answers datagrams at an address; the variable is its port.
+func (h *host) echo(at, variable string) error {
+	c, err := net.ListenPacket("udp", net.JoinHostPort(at, "0"))
 	if err != nil {
 		return err
 	}
 	h.later(c)
-	h.vars["UDP"] = strconv.Itoa(c.LocalAddr().(*net.UDPAddr).Port)
+	h.vars[variable] = strconv.Itoa(c.LocalAddr().(*net.UDPAddr).Port)
 	go func() { // ends when c is closed
 		b := make([]byte, 100)
 		for {
@@ -91,6 +95,35 @@ func (h *host) echo() error {
 			}
 		}
 	}()
+	return nil
+}
+
+// beside listens where a box with a way out would have to be let out to.
+func (h *host) beside() error {
+	all, _ := net.InterfaceAddrs()
+	for _, a := range all {
+		n, ok := a.(*net.IPNet)
+		if !ok || n.IP.To4() == nil || !n.IP.IsGlobalUnicast() {
+			continue
+		}
+		l, err := net.Listen("tcp", net.JoinHostPort(n.IP.String(), "0"))
+		if err != nil {
+			continue
+		}
+		h.later(l)
+		go func() { // ends when l is closed
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				c.Write([]byte("x"))
+				c.Close()
+			}
+		}()
+		h.vars["ADDRESS"], h.vars["GREETS"] = n.IP.String(), strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+		return h.echo(n.IP.String(), "ANSWERS")
+	}
 	return nil
 }
 

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 
+	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/sandbox"
 )
 
@@ -15,8 +17,43 @@ const pair = `py "import socket; a,b=socket.socketpair(); a.send(b'x'); assert b
 // there, or nothing leads there. Where no socket can be made it is eperm.
 var lost = []string{eperm, erefuse, eunnet, "timed out", "Cannot assign requested address", eacces, enosup}
 
-// networkProbes try to reach listeners that really listen (group E).
+// networkProbes are tried on boxes that reach nothing (group E).
 func networkProbes() []Probe {
+	return group("network", sandbox.NoNetwork, slices.Concat(listenerProbes(), sendProbes(), socketProbes()), arranged(sockets))
+}
+
+// hostProbes are tried on boxes that reach a host, which is none of those that are tried:
+// a way out is a way to that, and to nothing else.
+func hostProbes() []Probe {
+	all := slices.Concat(besideProbes(), listenerProbes(), socketProbes())
+	return group("hosts", sandbox.HostAllowlist, all, arranged(sockets), confined(func(_ *world, c *writ.Confinement) {
+		c.Network = writ.Network{Mode: writ.NetworkHosts, Hosts: []string{"nobody.invalid:443"}}
+		c.Isolation = writ.Containerized
+	}))
+}
+
+// own shows that a box has a network of its own, which works.
+const own = `py "
+import socket,threading
+l=socket.create_server(('127.0.0.1',0)); threading.Thread(target=lambda: l.accept()[0].sendall(b'x')).start()
+assert socket.create_connection(l.getsockname()).recv(1)==b'x'"`
+
+// besideProbes go for another address of this machine, to which only the way out leads.
+func besideProbes() []Probe {
+	const reset = "Connection reset by peer"
+	to := func(name, code string) Probe {
+		return row(name, own, `[ $ADDRESS != none ] || no "$ADDRESS: no address"; py "import socket; socket.setdefaulttimeout(3); `+code+`"`, append(lost, reset, "no address")...)
+	}
+	return []Probe{
+		to("an address that was no answer", "assert socket.create_connection(('$ADDRESS',$GREETS)).recv(1)==b'x'"),
+		to("the same, mapped", "s=socket.socket(socket.AF_INET6); s.connect(('::ffff:$ADDRESS',$GREETS)); assert s.recv(1)==b'x'"),
+		to("the same, from a port of its own", "s=socket.socket(); s.bind(('0.0.0.0',0)); s.connect(('$ADDRESS',$GREETS)); assert s.recv(1)==b'x'"),
+		to("datagrams to it", "s=socket.socket(socket.AF_INET,socket.SOCK_DGRAM); s.sendto(b'x',('$ADDRESS',$ANSWERS)); s.recv(1)"),
+	}
+}
+
+// listenerProbes try to reach listeners that really listen.
+func listenerProbes() []Probe {
 	sock := func(args, then string, refusal ...string) Probe {
 		return row(args, pair, `py "import socket; s=socket.socket(`+args+`); `+then+`"`, refusal...)
 	}
@@ -31,14 +68,10 @@ func networkProbes() []Probe {
 		row("bash /dev/udp", pair, `exec 3<>/dev/udp/127.0.0.1/$UDP; echo x >&3; read -t 0.3 -N 1 -u 3 || no timed out`, lost...),
 		sock("socket.AF_INET", "s.settimeout(1); s.connect(('127.0.0.1',$PORT))", lost...),
 		sock("socket.AF_INET,socket.SOCK_DGRAM", "s.settimeout(0.3); s.sendto(b'x',('127.0.0.1',$UDP)); s.recv(1)", lost...),
-		sock("socket.AF_INET,socket.SOCK_DGRAM,17", "s.sendto(b'x',('192.0.2.1',53))", lost...),
 		sock("socket.AF_INET6", "s.settimeout(1); s.connect(('::1',$PORT6))", lost...),
 		sock("socket.AF_INET6,socket.SOCK_DGRAM", "s.sendto(b'x',('2001:db8::1',53))", lost...),
 		row("mapped address", pair, `py "import socket; s=socket.socket(socket.AF_INET6); s.settimeout(1); s.connect(('::ffff:127.0.0.1',$PORT))"`, lost...),
 		row("any address", pair, `py "import socket; s=socket.socket(); s.settimeout(1); s.connect(('0.0.0.0',$PORT))"`, lost...),
-		row("broadcast", pair, `py "import socket; s=socket.socket(socket.AF_INET,socket.SOCK_DGRAM); s.setsockopt(1,6,1); s.sendto(b'x',('255.255.255.255',9))"`, lost...),
-		row("multicast", pair, `py "import socket; s=socket.socket(socket.AF_INET,socket.SOCK_DGRAM); s.sendto(b'x',('224.0.0.251',5353))"`, lost...),
-		row("metadata of a cloud", pair, `py "import socket; s=socket.socket(socket.AF_INET,socket.SOCK_DGRAM); s.connect(('169.254.169.254',80))"`, lost...),
 		sock("socket.AF_UNIX", "s.connect(chr(0)+'$ABSTRACT')", append(lost, enoent)...),
 		sock("socket.AF_UNIX,socket.SOCK_DGRAM", "pass", eperm, enosup),
 		sock("socket.AF_UNIX,socket.SOCK_SEQPACKET", "pass", eperm, enosup),
@@ -64,7 +97,18 @@ s=socket.socket(socket.AF_UNIX); s.connect(os.environ['RO']+'/sock'); print(sock
 		row("interfaces in sys", pair, `ls /sys/class/net/$IFACE`, away...),
 		row("interfaces by number", pair, `py "import socket; print([n for i,n in socket.if_nameindex() if n=='$IFACE'][0])"`, eperm, "list index out of range"),
 	}
-	return group("network", sandbox.NoNetwork, all, arranged(sockets))
+	return all
+}
+
+// sendProbes only send, which nothing leads away from a box that reaches nothing. Of one
+// that reaches hosts it would say nothing: there, somebody has to answer.
+func sendProbes() []Probe {
+	return []Probe{
+		row("socket.AF_INET,socket.SOCK_DGRAM,17", pair, `py "import socket; s=socket.socket(socket.AF_INET,socket.SOCK_DGRAM,17); s.sendto(b'x',('192.0.2.1',53))"`, lost...),
+		row("broadcast", pair, `py "import socket; s=socket.socket(socket.AF_INET,socket.SOCK_DGRAM); s.setsockopt(1,6,1); s.sendto(b'x',('255.255.255.255',9))"`, lost...),
+		row("multicast", pair, `py "import socket; s=socket.socket(socket.AF_INET,socket.SOCK_DGRAM); s.sendto(b'x',('224.0.0.251',5353))"`, lost...),
+		row("metadata of a cloud", pair, `py "import socket; s=socket.socket(socket.AF_INET,socket.SOCK_DGRAM); s.connect(('169.254.169.254',80))"`, lost...),
+	}
 }
 
 // sockets listen in each place that a box could know a path in.
@@ -112,5 +156,5 @@ func socketProbes() []Probe {
 		{"connector", "11"}, {"netfilter", "12"}, {"events of the kernel", "15"}, {"generic", "16"}, {"scsi", "18"}, {"ecryptfs", "19"}, {"rdma", "20"}, {"crypto", "21"}, {"smc", "22"}} {
 		add("netlink "+p[0], "socket.AF_NETLINK,socket.SOCK_RAW,"+p[1])
 	}
-	return group("network", sandbox.NoNetwork, all)
+	return all
 }

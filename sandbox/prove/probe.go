@@ -53,7 +53,7 @@ type Probe struct {
 // All is every probe, in the order of their groups.
 func All() []Probe {
 	return slices.Concat(refuseProbes(), readProbes(), deviceProbes(), writeProbes(), knobProbes(), hideProbes(), execProbes(), networkProbes(),
-		socketProbes(), kernelProbes(), privilegeProbes(), processProbes(), tableProbes(), treeProbes(), limitProbes(), useProbes(), timeProbes(), environmentProbes(), ioProbes())
+		hostProbes(), kernelProbes(), privilegeProbes(), processProbes(), tableProbes(), treeProbes(), limitProbes(), useProbes(), timeProbes(), environmentProbes(), ioProbes())
 }
 
 // Alone reports whether nothing else may run at the same time.

@@ -97,7 +97,7 @@ func worse(v prove.Verdict) int {
 // asRoot are groups, and probes, whose attacks do no harm to a machine either when root
 // makes them.
 var asRoot = []string{
-	"kernel", "knobs", "devices", "network", "read", "privileges",
+	"kernel", "knobs", "devices", "network", "hosts", "read", "privileges",
 	"write/device node", "write/block device", "write/capabilities of a file", "write/trusted attribute", "write/give a file to root",
 }
 
