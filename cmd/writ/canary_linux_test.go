@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/base64"
 	"fmt"
 	"io"
@@ -11,24 +10,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 )
 
-// log keeps what a daemon says.
-type log struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *log) Write(p []byte) (int, error) { l.mu.Lock(); defer l.mu.Unlock(); return l.b.Write(p) }
-func (l *log) String() string              { l.mu.Lock(); defer l.mu.Unlock(); return l.b.String() }
-
 // serveWith runs the daemon in the foreground, with more in its environment.
-func (w *world) serveWith(env ...string) (addr string, said *log) {
+func (w *world) serveWith(env ...string) (addr string, said *heard) {
 	w.t.Helper()
-	said = &log{}
+	said = &heard{}
 	cmd := exec.Command(program, "serve")
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = append(w.env(), env...), "/", said, said
 	if err := cmd.Start(); err != nil {
