@@ -250,7 +250,7 @@ func (d *Decider) target(out *writ.Decision, chain []link, t *writ.Target) {
 	case t.Kind == writ.TargetHost:
 		// Talking to a host counts as changing something there unless an egress
 		// rule says otherwise.
-		seen := t.Side == writ.SideRead
+		seen := t.Side == writ.SideRead || chain[0].tool.Brokered
 		out.Class = min(out.Class, d.talking(t.Host, seen))
 		if chain[0].tool.Policy.Violation(*t) != "" {
 			return // not declared, so not opened: see writes

@@ -40,6 +40,9 @@ func (in *Input) pair(a *access.Agent, t *tool.Tool, act action.Type, s Standing
 			p.class = writ.ClassWrite // it declares that it writes there
 		}
 	}
+	if t.Brokered && !act.Reads() {
+		p.class = writ.ClassWrite // the method says so, whatever is said of the host
+	}
 	p.reasons = slices.Clip(p.reasons)
 	return p
 }

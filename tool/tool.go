@@ -44,6 +44,11 @@ type Definition struct {
 	Untrusted   bool            `json:"untrusted_output"`
 	Runs        Runs            `json:"runs"`
 	Runner      Runner          `json:"runner"`
+	// Brokered says that the tool reaches hosts by requests which the broker makes for it
+	// and by nothing else, so that their methods are seen and held to the class of the
+	// call. A call whose action type reads then only reads there, and any other counts as
+	// write. Nothing but a built-in family sets it: who dials itself is not seen.
+	Brokered bool `json:"brokered,omitempty"`
 	// Named says that an agent has the tool only where its own list, or a role that the
 	// operator wrote, names it. It says who calls and nothing of what a call means, so the
 	// digest does not cover it; nothing but a built-in family sets it.
@@ -194,6 +199,9 @@ func (d *Definition) validate() error {
 	}
 	if d.Runs == InBox && !(d.Policy.Files.Read.Whole() && d.Policy.Files.Write.Whole()) {
 		return errors.New("policy.filesystem: a box holds whole directories (/dir/**) and single paths; write the globs so")
+	}
+	if d.Brokered && (d.Runs != InProcess || d.Runner.Kind != Builtin) {
+		return errors.New("brokered: only a built-in tool that runs in this process has its requests made by the broker")
 	}
 	if slices.Contains(d.Constraints.OnlyAfter, d.Name) {
 		return errors.New("constraints: only_after names the tool itself, which could then never run")
