@@ -158,6 +158,10 @@ func builtins(boxes exec.Starter, jobs *exec.Jobs, e *Engine) ([]*tool.Tool, err
 	if err != nil {
 		return nil, err
 	}
+	ofWeb, err := webTools(e)
+	if err != nil {
+		return nil, err
+	}
 	discovery, err := discover.Tools(known)
 	if err != nil {
 		return nil, err
@@ -167,7 +171,7 @@ func builtins(boxes exec.Starter, jobs *exec.Jobs, e *Engine) ([]*tool.Tool, err
 		return nil, err
 	}
 	operations, err := admin.Tools(own)
-	return slices.Concat(fileTools, execTools, discovery, apis, operations), err
+	return slices.Concat(fileTools, execTools, ofWeb, discovery, apis, operations), err
 }
 
 // build makes everything that needs no store.

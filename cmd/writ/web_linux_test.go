@@ -1,0 +1,208 @@
+package main
+
+import (
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/writ-run/writ/egress/lab"
+)
+
+// shop is the server of the tests: pages that are what they should be, and pages that
+// are not.
+type shop struct {
+	posts  atomic.Int64
+	inside atomic.Int64 // requests at addresses that are not public
+}
+
+func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if at := r.Context().Value(http.LocalAddrContextKey).(net.Addr).String(); !strings.HasPrefix(at, "93.") {
+		s.inside.Add(1)
+	}
+	to := map[string]string{
+		"/here": "/page", "/loop": "/loop", "/there": "https://other.test/page", "/down": "http://good.test/page",
+		"/cloud": "http://169.254.169.254/latest/meta-data", "/user": "https://good.test@other.test/", "/back": `https:\\other.test\`, "/file": "file:///etc/passwd", "/ten": "http://10.20.30.40/",
+	}
+	if at, ok := to[r.URL.Path]; ok {
+		w.Header().Set("Location", at)
+		w.WriteHeader(http.StatusFound)
+		return
+	}
+	switch r.URL.Path {
+	case "/big":
+		io.WriteString(w, strings.Repeat("0123456789abcdef", 1<<17))
+	case "/bomb":
+		w.Header().Set("Content-Type", "text/plain")
+		w.Header().Set("Content-Encoding", "gzip")
+		z := gzip.NewWriter(w)
+		for range 1 << 10 {
+			if _, err := z.Write(make([]byte, 1<<20)); err != nil {
+				return
+			}
+		}
+		z.Close()
+	case "/slow":
+		w.(http.Flusher).Flush()
+		select {
+		case <-r.Context().Done():
+		case <-time.After(30 * time.Second):
+		}
+	case "/binary":
+		w.Header().Set("Content-Type", "image/png")
+		w.Write([]byte("\x89PNG\r\n\x1a\n\x00\x00\x00"))
+	case "/headers":
+		for i := range 20000 {
+			w.Header().Set(fmt.Sprintf("X-%d", i), strings.Repeat("v", 100))
+		}
+	case "/escape":
+		w.Header().Set("Content-Type", "text/plain")
+		io.WriteString(w, "a\x1b[2Jb\u202ec")
+	default:
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			s.posts.Add(1)
+		}
+		b, _ := io.ReadAll(r.Body)
+		w.Header().Set("Content-Type", "text/plain")
+		fmt.Fprintf(w, "%s %s %s %s", r.Method, r.Host, r.URL.Path, b)
+	}
+}
+
+// opens starts the servers of a lab for the web tools.
+func opens(t *testing.T) *shop {
+	t.Helper()
+	ca := lab.NewAuthority(t)
+	ca.Trusted(t)
+	s := &shop{}
+	lab.Names(t, map[string][][]string{
+		"good.test": {{lab.Public}}, "other.test": {{lab.Other}}, "inner.test": {{lab.Private}}, "mixed.test": {{lab.Public, lab.Private}},
+		"cloud.test": {{lab.Metadata}}, "moves.test": {{lab.Public}, {lab.Private}}, "xn--bcher-kva.test": {{lab.Public}}, "denied.test": {{lab.Public}},
+	})
+	for _, at := range []string{lab.Public, lab.Other, lab.Private, lab.Metadata} {
+		lab.Serve(t, at+":443", ca, s)
+		lab.Serve(t, at+":80", nil, s)
+	}
+	lab.Serve(t, lab.Public+":8443", ca, s)
+	return s
+}
+
+const surfer = `role: developer
+overrides:
+  network: allowlist_only
+  network_allowlist: [good.test, "good.test:80", "good.test:8443", inner.test, mixed.test, cloud.test, moves.test, "bücher.test", "169.254.169.254:80", "[::1]:80"]
+`
+
+// http_request reads by itself what the agent's list names, asks for anything that
+// changes something, goes where it was decided to go and nowhere else, and is logged.
+func TestHTTPRequest(t *testing.T) {
+	if !lab.Run(t) {
+		return
+	}
+	s := opens(t)
+	w := newWorld(t, surfer, "").init()
+	get := func(url string, more ...any) outcome {
+		args := map[string]any{"method": "GET", "url": url}
+		for i := 0; i < len(more); i += 2 {
+			args[more[i].(string)] = more[i+1]
+		}
+		return w.call("http_request", args)
+	}
+	for _, c := range []struct {
+		name, url string
+		more      []any
+		code      int
+		says      string // regular expression
+	}{
+		{"a page", "https://good.test/page", nil, 0, `(?s)^200 OK\n.*content-type: text/plain\n.*\nGET good\.test /page \n$`},
+		{"without TLS", "http://good.test/page", nil, 0, `GET good\.test /page \n$`},
+		{"another port", "https://good.test:8443/page", nil, 0, `GET good\.test:8443 /page \n$`},
+		{"only the head", "https://good.test/page", []any{"method", "HEAD"}, 0, `(?s)^200 OK\n.*\[no body\]`},
+		{"upper case", "HTTPS://GOOD.test:443/page#x", nil, 0, `GET good\.test /page \n$`},
+		{"a name of other letters", "https://bücher.test/page", nil, 0, `GET xn--bcher-kva\.test /page \n$`},
+		{"a header", "https://good.test/page", []any{"headers", map[string]string{"Authorization": "Bearer x"}}, 0, `GET good`},
+		{"a redirect on the host", "https://good.test/here", nil, 0, `(?s)^200 OK\n\[redirected to https://good\.test/page\]\n.*GET good\.test /page \n$`},
+		{"a redirect that never ends", "https://good.test/loop", nil, 1, `^the server redirects more than 5 times; call again with url https://good\.test/loop to go on`},
+		{"a redirect elsewhere", "https://good.test/there", nil, 1, `^the server redirects to other\.test:443, which is not the host of this call; call again with url https://other\.test/page if`},
+		{"a redirect to no TLS", "https://good.test/down", nil, 1, `^the server redirects from https to http://good\.test/page`},
+		{"a redirect to the cloud", "http://good.test/cloud", nil, 1, `^the server redirects to 169\.254\.169\.254:80, which is not the host of this call`},
+		{"a redirect inside", "http://good.test/ten", nil, 1, `^the server redirects to 10\.20\.30\.40:80, which is not the host of this call`},
+		{"a redirect with a user", "https://good.test/user", nil, 1, `user information`},
+		{"a redirect by backslashes", "https://good.test/back", nil, 1, `not a URL`},
+		{"a redirect to a file", "https://good.test/file", nil, 1, `does not start with http`},
+		{"a host that is not on the list", "https://denied.test/", nil, 3, `not on the network allowlist`},
+		{"a port that is not on the list", "https://good.test:444/", nil, 3, `not on the network allowlist`},
+		{"a private address", "https://inner.test/", nil, 1, `^address_not_open: inner\.test:443: 10\.20\.30\.40; only public addresses`},
+		{"one private address of two", "https://mixed.test/", nil, 1, `^address_not_open: mixed\.test`},
+		{"the cloud by name", "https://cloud.test/", nil, 1, `^address_not_open: cloud\.test`},
+		{"the cloud by number", "http://169.254.169.254/", nil, 1, `^address_not_open: 169\.254\.169\.254:80`},
+		{"loopback of six", "http://[::1]/", nil, 1, `^address_not_open: \[::1\]:80`},
+		{"a name before it moves", "https://moves.test/page", nil, 0, `GET moves\.test /page \n$`},
+		{"a name that moved", "https://moves.test/page", nil, 1, `^address_not_open: moves\.test`},
+		{"a decimal address", "http://2130706433/", nil, 3, `2130706433`},
+		{"an octal address", "http://0177.0.0.1/", nil, 3, `0177\.0\.0\.1`},
+		{"a hexadecimal address", "http://0x7f.1/", nil, 3, `0x7f\.1`},
+		{"a short address", "http://127.1/", nil, 3, `127\.1`},
+		{"a mapped address", "http://[::ffff:169.254.169.254]/", nil, 3, `not on the network allowlist`},
+		{"a user", "https://good.test@other.test/", nil, 3, `user information`},
+		{"a user with a port", "https://good.test:443@other.test/", nil, 3, `user information`},
+		{"a backslash", `https://other.test\@good.test/`, nil, 3, `backslash`},
+		{"a full-width dot", "https://good。test/", nil, 3, `IDNA normal form`},
+		{"a trailing dot", "https://good.test./", nil, 3, `good\.test\.`},
+		{"another scheme", "ftp://good.test/", nil, 3, `does not start with http`},
+		{"a line break", "https://good.test/\r\nX: y", nil, 3, `control character`},
+		{"no host", "https:///x", nil, 3, `no host`},
+		{"a body of GET", "https://good.test/", []any{"body", "x"}, 1, `^GET has no body`},
+		{"another host in a header", "https://good.test/", []any{"headers", map[string]string{"hOST": "other.test"}}, 1, `^header hOST: it cannot be set: the URL says the host`},
+		{"another method in a header", "https://good.test/", []any{"headers", map[string]string{"X_HTTP_Method_Override": "DELETE"}}, 1, `name that method itself`},
+		{"two requests in a header", "https://good.test/", []any{"headers", map[string]string{"X": "y\r\nZ: 1"}}, 1, `line break`},
+		{"a header for a proxy", "https://good.test/", []any{"headers", map[string]string{"Proxy-Authorization": "x"}}, 1, `no proxy`},
+		{"a name that is none", "https://good.test/", []any{"headers", map[string]string{"A b": "x"}}, 1, `letters, digits and - alone`},
+		{"too long", "https://good.test/slow", []any{"timeout_seconds", 1}, 1, `^good\.test:443 did not answer in full within 1s`},
+		{"longer than may be", "https://good.test/", []any{"timeout_seconds", 61}, 1, `timeout_seconds`},
+		{"a method that is none", "https://good.test/", []any{"method", "TRACE"}, 1, `must be one of`},
+		{"more than is shown", "https://good.test/big", nil, 0, `\n\[cut: the first 1048576 bytes; ask for less at a time\]\n$`},
+		{"more than was sent", "https://good.test/bomb", nil, 0, `(?s)^200 OK.*\[binary: more than 1048576 bytes`},
+		{"not text", "https://good.test/binary", nil, 0, `\[binary: 11 bytes, image/png; not shown`},
+		{"headers without end", "http://good.test/headers", nil, 1, `^the request to good\.test:80 failed: `},
+		{"what a terminal would obey", "https://good.test/escape", nil, 0, `a<U\+001B>\[2Jb<U\+202E>c\n$`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := get(c.url, c.more...)
+			if o.code != c.code || !regexp.MustCompile(c.says).MatchString(o.out+o.err) || len(o.out) > 1<<20+20000 {
+				t.Errorf("exit %d, want %d\n%.2000s%.2000s\nwant %s", o.code, c.code, o.out, o.err, c.says)
+			}
+		})
+	}
+	post := map[string]any{"method": "POST", "url": "https://good.test/notes", "body": "hello"}
+	if o := w.call("http_request", post); o.code != 4 || s.posts.Load() != 0 {
+		t.Fatalf("nobody was asked: %+v", o)
+	}
+	id := w.pending()
+	if o := w.must("", "approval", "show", id); !strings.Contains(o, "good.test:443") || !strings.Contains(o, "hello") || !strings.Contains(o, "comms:external") {
+		t.Errorf("the person is not told what is asked:\n%s", o)
+	}
+	w.approves(id)
+	if o := w.call("http_request", post); o.code != 0 || !strings.HasSuffix(o.out, "POST good.test /notes hello\n") || s.posts.Load() != 1 {
+		t.Errorf("approved: %+v", o)
+	}
+	log := w.must("", "egress", "log", "--call", id)
+	if !regexp.MustCompile(`(?s)http +good\.test:443 .*allowed`).MatchString(log) {
+		t.Errorf("the log has nothing of it:\n%s", log)
+	}
+	if log := w.must("", "egress", "log", "--refused", "--json"); !strings.Contains(log, `"host":"169.254.169.254:80"`) || !strings.Contains(log, `"host":"other.test:443"`) {
+		t.Errorf("what was refused is not logged:\n%s", log)
+	}
+	if s.inside.Load() != 0 {
+		t.Errorf("%d requests came where nothing may be reached", s.inside.Load())
+	}
+	if _, err := http.Get("http://" + lab.Metadata + "/"); err != nil || s.inside.Load() != 1 {
+		t.Errorf("requests there are not noticed: %v", err)
+	}
+	w.must("", "ledger", "verify")
+}
