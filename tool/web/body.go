@@ -51,24 +51,28 @@ func (b body) says() string {
 
 // text is the body as UTF-8; false where it is none.
 func (b body) text() (string, bool) {
-	if b.coded != "" {
+	if b.coded != "" || !b.isText() {
 		return "", false
 	}
-	if !b.isText() {
-		return "", false
-	}
-	enc, _, _ := charset.DetermineEncoding(b.bytes[:min(len(b.bytes), 1024)], b.whole)
-	out := b.bytes
-	if !utf8.Valid(trimRune(out)) {
-		decoded, err := enc.NewDecoder().Bytes(b.bytes)
+	out := b.kept()
+	// What says nothing for certain and is UTF-8 is UTF-8.
+	if enc, _, certain := charset.DetermineEncoding(out[:min(len(out), 1024)], b.whole); certain || !utf8.Valid(out) {
+		decoded, err := enc.NewDecoder().Bytes(out)
 		if err != nil {
 			return "", false
 		}
 		out = decoded
 	}
 	out = bytes.TrimPrefix(out, []byte("\ufeff"))
-	text := strings.ReplaceAll(strings.ToValidUTF8(string(trimRune(out)), "\ufffd"), "\r\n", "\n")
-	return text, true
+	return strings.ReplaceAll(strings.ToValidUTF8(string(out), "\ufffd"), "\r\n", "\n"), true
+}
+
+// kept is the bytes without a character that the cut left half.
+func (b body) kept() []byte {
+	if b.cut {
+		return trimRune(b.bytes)
+	}
+	return b.bytes
 }
 
 // isText goes by the type, and where that says nothing by what is there.
@@ -79,7 +83,7 @@ func (b body) isText() bool {
 	case major == "application" && textual(minor), strings.HasSuffix(minor, "+json"), strings.HasSuffix(minor, "+xml"):
 		return !b.odd()
 	case b.kind == "", b.kind == "application/octet-stream":
-		return bytes.IndexByte(b.bytes, 0) < 0 && utf8.Valid(trimRune(b.bytes))
+		return bytes.IndexByte(b.bytes, 0) < 0 && utf8.Valid(b.kept())
 	}
 	return false
 }

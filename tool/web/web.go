@@ -38,7 +38,7 @@ func Tools(o Options) ([]*tool.Tool, error) {
 	for _, d := range []struct {
 		definition tool.Definition
 		run        tool.Func
-	}{{requestDefinition, f.request}} {
+	}{{requestDefinition, f.request}, {fetchDefinition, f.fetch}, {extractDefinition, f.extract}} {
 		t, err := tool.New(d.definition, answered(d.run))
 		if err != nil {
 			return nil, err
