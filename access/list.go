@@ -16,7 +16,7 @@ var vocabulary = map[string][]string{
 	"fs_write":     {"write_file", "edit_file", "delete_file", "move_file"},
 	"fs_*":         {"read_file", "search_files", "stat", "list_directory", "write_file", "edit_file", "delete_file", "move_file"},
 	"execute_bash": {"shell_command", "shell_job", "code_runner"},
-	"web_fetch":    {"web_fetch", "http_request"},
+	"web_fetch":    {"web_fetch", "http_request", "html_extract"},
 	"web_search":   {"web_search"},
 	"discovery":    Discovery,
 	"@builtin":     Discovery,

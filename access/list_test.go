@@ -11,7 +11,7 @@ import (
 
 // every is each tool that a word stands for, and others that none does.
 var every = strings.Fields(`read_file search_files stat list_directory write_file edit_file delete_file move_file shell_command shell_job
-	code_runner web_fetch http_request web_search list_tools load_tool load_tool_resource git_push writ_stop writ_agents github__issue
+	code_runner web_fetch http_request html_extract web_search list_tools load_tool load_tool_resource git_push writ_stop writ_agents github__issue
 	github__pull git__hub writ_x__t writ__t`)
 
 func TestVocabulary(t *testing.T) {
@@ -21,7 +21,7 @@ func TestVocabulary(t *testing.T) {
 		"fs_write":     "write_file edit_file delete_file move_file",
 		"fs_*":         "read_file search_files stat list_directory write_file edit_file delete_file move_file",
 		"execute_bash": "shell_command shell_job code_runner",
-		"web_fetch":    "web_fetch http_request",
+		"web_fetch":    "web_fetch http_request html_extract",
 		"web_search":   "web_search",
 		"subagent":     "",
 		"notebook":     "",

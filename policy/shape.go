@@ -111,6 +111,8 @@ func markOf(m map[string]any) (mark, error) {
 			k.host, k.side = true, writ.SideRead
 		case key == "x-writ-url" && v == true:
 			k.url = true
+		case key == "x-writ-url" && v == "read":
+			k.url, k.side = true, writ.SideRead
 		case key == "x-writ-text" && v == true:
 			k.text = true
 		case key == "x-writ-connection" && v == true:
@@ -118,7 +120,7 @@ func markOf(m map[string]any) (mark, error) {
 		case key == "x-writ-method" && v == true:
 			k.method = true
 		default:
-			return k, fmt.Errorf("unknown annotation %s: %v; there are x-writ-path: read|write, x-writ-host: true|read, x-writ-link, x-writ-url and x-writ-text: true", key, v)
+			return k, fmt.Errorf("unknown annotation %s: %v; there are x-writ-path: read|write, x-writ-host: true|read, x-writ-url: true|read, x-writ-link and x-writ-text: true", key, v)
 		}
 	}
 	if k.text && (k.path || k.host || k.url || k.connection || k.method) {

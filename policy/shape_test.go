@@ -46,6 +46,7 @@ func TestCandidates(t *testing.T) {
 		{"annotated, NUL", read, `{"p":"a\u0000b"}`, []Candidate{{Pointer: "/p", Value: "a\x00b", Side: writ.SideRead, Relative: true}}},
 		{"annotated link", `{"properties":{"p":{"x-writ-path":"write","x-writ-link":true}}}`, `{"p":"x"}`, []Candidate{{Pointer: "/p", Value: "x", Side: writ.SideWrite, Relative: true, Link: true}}},
 		{"annotated host", `{"properties":{"h":{"x-writ-host":true}}}`, `{"h":"a.b"}`, []Candidate{{Pointer: "/h", Value: "a.b", Kind: writ.TargetHost}}},
+		{"annotated url to read from", `{"properties":{"u":{"x-writ-url":"read"}}}`, `{"u":"http://a"}`, []Candidate{{Pointer: "/u", Value: "http://a", Kind: writ.TargetHost, Side: writ.SideRead, URL: true}}},
 		{"annotated url", `{"properties":{"u":{"x-writ-url":true}}}`, `{"u":"http://a"}`, []Candidate{{Pointer: "/u", Value: "http://a", Kind: writ.TargetHost, URL: true}}},
 
 		{"absolute", `{}`, `{"a":"/etc/passwd"}`, []Candidate{either("/a", "/etc/passwd")}},
