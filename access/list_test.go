@@ -83,7 +83,7 @@ func TestEntries(t *testing.T) {
 		"no_such_tool":    "",
 		"load_tool":       "load_tool",
 		"shell-command":   "",
-		"*a*":             "read_file search_files stat shell_command web_search load_tool load_tool_resource writ_agents",
+		"*a*":             "read_file search_files stat shell_command html_extract web_search load_tool load_tool_resource writ_agents",
 		"web_*":           "web_fetch web_search",
 		"web_fetch*":      "web_fetch",
 		"[a-f]*_file":     "edit_file delete_file",

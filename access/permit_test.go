@@ -129,7 +129,7 @@ func TestRoles(t *testing.T) {
 	want := map[string]string{
 		"supervisor": "read_file search_files stat list_directory list_tools load_tool load_tool_resource writ_stop writ_agents",
 		"developer": `read_file search_files stat list_directory write_file edit_file delete_file move_file shell_command shell_job
-			code_runner web_fetch http_request list_tools load_tool load_tool_resource writ_stop writ_agents`,
+			code_runner web_fetch http_request html_extract list_tools load_tool load_tool_resource writ_stop writ_agents`,
 		"reviewer": "read_file search_files stat list_directory list_tools load_tool load_tool_resource writ_stop writ_agents",
 	}
 	if len(Roles()) != len(want) {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os/exec"
 	"regexp"
 	"strings"
 	"sync/atomic"
@@ -276,4 +277,38 @@ func TestWebFetchAndExtract(t *testing.T) {
 			t.Errorf("%s is not %s:\n%s%s", class.args, class.want, o.out, o.err)
 		}
 	}
+}
+
+// Whom the daemon trusts is the system's business and, where an operator starts it, the
+// operator's: never that of whoever happens to call.
+func TestWebCertificates(t *testing.T) {
+	if !lab.Run(t) {
+		return
+	}
+	ca := lab.NewAuthority(t)
+	lab.Names(t, map[string][][]string{"good.test": {{lab.Public}}})
+	lab.Web(t, lab.Public+":443", ca)
+	w := newWorld(t, surfer, "").init()
+	w.run("", "serve", "--stop")
+	w.daemonGone()
+	command := func(args ...string) *exec.Cmd {
+		cmd := exec.Command(program, args...)
+		cmd.Env, cmd.Dir = append(w.env(), "SSL_CERT_FILE="+ca.File), w.home
+		return cmd
+	}
+	call := []string{"call", "web_fetch", "url=https://good.test/"}
+	if out, err := command(call...).CombinedOutput(); err == nil || !strings.Contains(string(out), "good.test:443 has no certificate that is trusted here: ") {
+		t.Errorf("a caller says whom to trust: %v\n%s", err, out)
+	}
+	w.run("", "serve", "--stop")
+	w.daemonGone()
+	daemon := command("serve")
+	if err := daemon.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { daemon.Process.Kill(); daemon.Wait() })
+	w.eventually("it is that daemon that runs", func() bool { return !unlocked(w.state("writ.db.lock")) })
+	w.eventually("the daemon trusts whom its operator does", func() bool {
+		return strings.Contains(w.run("", call...).out, "GET good.test at "+lab.Public)
+	})
 }
