@@ -71,6 +71,19 @@ func TestWritesAreNotSentOn(t *testing.T) {
 	}
 }
 
+// Where a redirect may lead is not only for whoever lets hosts be reached.
+func TestHopsThatAreNotMade(t *testing.T) {
+	for to, says := range map[string]string{
+		"http://a.test/": "from https to http://a.test/", "HTTP://b.test:443/": "from https to", "ftp://a.test/": "does not start with http", "//u:p@b.test/": "user information",
+		`\\b.test\`: "not a URL", "https://0x7f.1/": "0x7f.1", "https://[fe80::1%25eth0]/": "zone", "%zz": "not a URL",
+	} {
+		way := &road{moves: map[string]string{"https://a.test/": to}}
+		if _, _, err := requestTo(t, "GET", "https://a.test/", nil).follow(t.Context(), way); err == nil || !strings.Contains(err.Error(), says) || len(way.went) != 1 {
+			t.Errorf("%s: %d requests, %v", to, len(way.went), err)
+		}
+	}
+}
+
 func TestAddress(t *testing.T) {
 	for text, want := range map[string]string{
 		"HTTP://A.test": "http://a.test", "https://a.test:443/x#f": "https://a.test/x", "http://a.test:443/": "http://a.test:443/", "https://[2001:DB8::1]/": "https://[2001:db8::1]/",
