@@ -31,6 +31,7 @@ type Tool struct {
 	Untrusted   bool            `json:"untrusted_output"`
 	Runs        string          `json:"runs"`
 	Runner      Runner          `json:"runner"`
+	Brokered    bool            `json:"brokered,omitempty" jsonschema:"its requests are made by the egress broker, so that a call counts by its method"`
 	Digest      string          `json:"digest" jsonschema:"of the whole definition: a changed one is a new tool"`
 	State       string          `json:"state,omitempty" jsonschema:"for operators: builtin, library, accepted, suspended or disabled"`
 	Unavailable string          `json:"unavailable,omitempty" jsonschema:"why no sandbox of this machine can run it for this agent"`
