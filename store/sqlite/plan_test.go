@@ -16,14 +16,14 @@ import (
 	"github.com/writ-run/writ/store/storetest"
 )
 
-// TestEveryGuardIsTried: each trigger on the tables of tools, invocations and egress
-// stops something that the suite tries.
+// TestEveryGuardIsTried: each trigger on the tables of tools, invocations, egress and
+// webhooks stops something that the suite tries.
 func TestEveryGuardIsTried(t *testing.T) {
 	dir := t.TempDir()
 	shut(t, dir)
 	tried, n := storetest.Tried(), 0
 	rows, err := raw(t, dir).QueryContext(t.Context(), `SELECT name FROM sqlite_schema WHERE type = 'trigger' AND tbl_name IN
-		('tools_registry', 'class_waivers', 'tool_invocations', 'tool_approvals', 'grants', 'invocation_results', 'invocation_resolutions', 'invocation_keys', 'egress_events')`)
+		('tools_registry', 'class_waivers', 'tool_invocations', 'tool_approvals', 'grants', 'invocation_results', 'invocation_resolutions', 'invocation_keys', 'egress_events', 'webhooks')`)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -205,7 +205,7 @@ var invocationControls = []string{
 // Tried names every trigger whose absence the suite notices.
 func Tried() map[string]bool {
 	out := map[string]bool{"class_waivers_end": true} // see testRegistry
-	for _, a := range slices.Concat(registryAttacks, invocationAttacks, egressAttacks) {
+	for _, a := range slices.Concat(registryAttacks, invocationAttacks, egressAttacks, webhookAttacks) {
 		for _, name := range strings.Fields(a.by) {
 			out[name] = true
 		}
@@ -276,7 +276,7 @@ func (e Engine) refusals(t *testing.T, dir, drop string, f func(refused func(tex
 		for _, name := range strings.Fields(drop) {
 			must("DROP TRIGGER " + name)
 		}
-		of := guarded[:6] // invocations, what belongs to them, and what left boxes
+		of := guarded[:7] // invocations, what belongs to them, what left boxes, and whom that is told
 		was := contentOf(t, c, of)
 		f(func(text string) (why string) {
 			must("SAVEPOINT attempt")
