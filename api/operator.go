@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/writ-run/writ/client"
 	"github.com/writ-run/writ/engine"
@@ -63,7 +64,7 @@ func reloadConfig(x *exchange) (any, error) {
 func doctor(x *exchange) (any, error) {
 	people, err := x.engine.People(x.r.Context())
 	c := x.engine.Config()
-	v := client.Doctor{Version: engine.Version(), Mode: Mode, Config: c.Path, State: c.StatePath, People: len(people), Warnings: c.Warnings}
+	v := client.Doctor{Version: engine.Version(), Mode: Mode, Config: c.Path, State: c.StatePath, People: len(people), Warnings: slices.Concat(c.Warnings, webhookWarnings(x.engine.Webhooks()))}
 	for _, d := range x.engine.Drivers(x.r.Context()) {
 		v.Drivers = append(v.Drivers, DriverView(d))
 	}

@@ -155,6 +155,13 @@ func routes() []route {
 		{method: post, path: "/v1/egress", doors: operatorDoor, who: operator, id: "reportEgress", summary: "Add what left the sandbox of a command that a person ran ('writ run')",
 			body: client.EgressReport{}, reply: client.Status{}, run: reportEgress},
 
+		{method: get, path: "/v1/webhooks", doors: operatorDoor, who: operator, id: "listWebhooks", summary: "List who is told what happens to calls, and how each is doing",
+			query: paged(), reply: client.Page[client.Webhook]{}, run: listWebhooks},
+		{method: post, path: "/v1/webhooks/{name}/test", doors: operatorDoor, who: operator, id: "testWebhook", summary: "Send a webhook a message that says nothing has happened",
+			reply: client.WebhookTest{}, run: testWebhook},
+		{method: post, path: "/v1/webhooks/{name}/retry", doors: operatorDoor, who: operator, id: "retryWebhook", summary: "Try again at once what failed or was given up",
+			body: client.WebhookRetry{}, reply: client.Status{}, run: retryWebhook},
+
 		{method: get, path: "/v1/sandboxes", doors: operatorDoor, who: operator, id: "listSandboxes", summary: "List the sandboxes there are: in use, and kept for the next call",
 			query: paged(), reply: client.Page[client.Sandbox]{}, run: listSandboxes},
 		{method: get, path: "/v1/sandboxes/{id}", doors: operatorDoor, who: operator, id: "showSandbox", summary: "One sandbox",

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -158,6 +160,15 @@ func walk(w *world) map[string]func(d door) answer {
 		"verifyLedger": op("GET", "/v1/ledger/verify", ""),
 		"exportLedger": op("GET", "/v1/ledger/export", ""),
 		"listEgress":   op("GET", "/v1/egress?call=call_x&agent=coder&verdict=refused&after=0&limit=5", ""),
+		"listWebhooks": func(door) answer {
+			text, err := os.ReadFile(filepath.Join(w.dir, "writ.yaml"))
+			must(w.t, err)
+			w.write("writ.yaml", string(text)+"approvals: {webhooks: {ops: {url: 'http://127.0.0.1:1/x', format: slack}}}\n")
+			root("POST", "/v1/config/reload", "")
+			return root("GET", "/v1/webhooks?limit=5", "")
+		},
+		"testWebhook":  op("POST", "/v1/webhooks/ops/test", ""),
+		"retryWebhook": op("POST", "/v1/webhooks/ops/retry", `{"from_now":true}`),
 		"events":       nil, // it does not end by itself: TestEvents
 		"listSandboxes": func(d door) answer {
 			as(d, "POST", "/v1/calls", `{"tool":"shell_command","args":{"command":"true"}}`)
@@ -193,7 +204,7 @@ var order = []string{
 	"health", "openapi", "protectedResource", "protectedResourceMCP", "call", "batch", "openSession", "listSessions", "showSession", "startTask", "listTasks", "showTask", "rateTask", "endTask", "endSession",
 	"listTools", "showTool", "diffTool", "acceptTool", "waiveTool", "listWaivers", "endWaiver", "listUpstreams", "showUpstream", "testUpstream", "restartUpstream", "acceptUpstream", "listAgents", "showAgent", "delegate", "showTree", "endDelegation", "newToken", "revokeToken",
 	"listApprovals", "showApproval", "showArgument", "previewEdit", "decide", "listGrants", "revokeGrant",
-	"listInvocations", "showInvocation", "invocationEvents", "resolveInvocation", "cancelInvocation", "allInvocationEvents", "listLedger", "ledgerOfCall", "verifyLedger", "exportLedger", "listEgress", "events", "listSandboxes", "showSandbox", "killSandbox", "startUnconfined", "endUnconfined", "stop", "listStops", "lift",
+	"listInvocations", "showInvocation", "invocationEvents", "resolveInvocation", "cancelInvocation", "allInvocationEvents", "listLedger", "ledgerOfCall", "verifyLedger", "exportLedger", "listEgress", "listWebhooks", "testWebhook", "retryWebhook", "events", "listSandboxes", "showSandbox", "killSandbox", "startUnconfined", "endUnconfined", "stop", "listStops", "lift",
 	"listPeople", "addPerson", "setRole", "setPassphrase", "explain", "showConfig", "reloadConfig", "doctor", "shutdown",
 }
 

@@ -23,6 +23,8 @@ type Approvals struct {
 	Quorum     int                  `yaml:"quorum"`
 	MaxPending int                  `yaml:"max_pending"` // requests of one agent that may wait
 	Rate       Rate                 `yaml:"rate"`        // requests that one agent may make
+	Address    string               `yaml:"address"`     // where people reach this daemon over HTTP: links in messages begin with it
+	Webhooks   map[string]Webhook   `yaml:"webhooks"`    // who is told what happens to calls
 }
 
 // TimeoutPolicy is what becomes of a request that nobody answers.
@@ -142,6 +144,7 @@ func (c *Config) checkApprovals(d *strict.File) {
 	}
 	c.checkTiers(d)
 	c.checkEscalation(d)
+	c.checkWebhooks(d)
 }
 
 func (c *Config) checkTiers(d *strict.File) {

@@ -25,12 +25,16 @@ type Value struct {
 
 // Effective lists every value in force, written or built in, in order of keys.
 // What is resolved (paths, agents, roles, levels, presets) is listed as resolved.
-// What goes to an MCP server with every request, or into its environment, is hidden.
+// What goes to an MCP server with every request, or into its environment, is hidden, and so
+// is all but the host of a webhook.
 func (c *Config) Effective() []Value {
 	out := c.values()
 	for i, v := range out {
 		if strings.HasPrefix(v.Key, "upstreams.") && (strings.Contains(v.Key, ".headers.") || strings.Contains(v.Key, ".env.")) {
 			out[i].Value = Hidden
+		}
+		if strings.HasPrefix(v.Key, "approvals.webhooks.") && strings.HasSuffix(v.Key, ".url") {
+			out[i].Value = shownHook(v.Value)
 		}
 	}
 	return out
@@ -52,6 +56,10 @@ func (c *Config) values() []Value {
 		rest.Connections[name] = n.InForce()
 	}
 	rest.Secrets.Store.KeyFile = c.SecretKeyFile()
+	rest.Approvals.Webhooks = maps.Clone(rest.Approvals.Webhooks)
+	for name, w := range rest.Approvals.Webhooks {
+		rest.Approvals.Webhooks[name] = w.InForce()
+	}
 	flatten(reflect.ValueOf(rest), "", func(key string, v any) {
 		if !strict.Within(key, "store") {
 			say(key, v, c.At(key))

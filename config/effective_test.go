@@ -91,6 +91,8 @@ approvals:
   quorum: 2
   max_pending: 5
   rate: 30/1h
+  address: https://writ.example/
+  webhooks: {ops: {url: "https://a.example/x?y=secret", secret: "env:HOOK", events: [tool_invocation_failed], format: slack, give_up_after: 2h}, all: {url: "http://localhost:1/x", secret: "file:/x"}}
 upstreams:
   prog: {command: [p, -x], dir: $DIR/ws, env: {A: b}, read: [$DIR/ws], write: [$DIR/project], hosts: ["*.a.example:443"], prefix: none, enabled: [a], disabled: [b], cacheable: [a], relay: [sampling], call_timeout: 5s, connect_timeout: 6s, read_action: crm:write}
   remote: {url: "https://a.example/mcp", headers: {X-A: b}}
@@ -134,7 +136,7 @@ func TestEffective(t *testing.T) {
 	}
 	for _, want := range []Value{
 		{"version", "1", "writ.yaml:1"},
-		{"upstreams.prog.read_action", "crm:write", "writ.yaml:78"},
+		{"upstreams.prog.read_action", "crm:write", "writ.yaml:80"},
 		{"upstreams.remote.call_timeout", "30s", "built in"},
 		{"upstreams.remote.connect_timeout", "10s", "built in"},
 		{"upstreams.remote.prefix", "name", "built in"},
@@ -174,6 +176,12 @@ func TestEffective(t *testing.T) {
 		{"approvals.quorum", "2", "writ.yaml:74"},
 		{"approvals.max_pending", "5", "writ.yaml:75"},
 		{"approvals.rate", "30/1h", "writ.yaml:76"},
+		{"approvals.address", "https://writ.example", "writ.yaml:77"},
+		{"approvals.webhooks.ops.url", "https://a.example:443/…", "writ.yaml:78"},
+		{"approvals.webhooks.ops.secret", "env:HOOK", "writ.yaml:78"},
+		{"approvals.webhooks.ops.events", "[tool_invocation_failed]", "writ.yaml:78"},
+		{"approvals.webhooks.all.format", "json", "built in"},
+		{"approvals.webhooks.all.give_up_after", "24h0m0s", "built in"},
 	} {
 		v := got[want.Key]
 		v.Value = strings.ReplaceAll(v.Value, string(p), "$DIR")

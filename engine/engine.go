@@ -102,6 +102,7 @@ type Engine struct {
 	external  *external.Client
 	disclosed disclosure
 	upstreams upstreams
+	webhooks  webhooks
 	loading   sync.Mutex // tokens and stops are read from the store and taken up by one at a time
 	closed    atomic.Bool
 	closing   chan struct{} // ends the sweeper
@@ -188,7 +189,8 @@ func (e *Engine) build(cfg *config.Config, launcher []string, servers []Server) 
 		subprocess.New(subprocess.Options{Launcher: launcher, Options: every})}
 	e.native = own
 	e.boxes = sandbox.NewBoxes(e.drivers, lifecycle(cfg))
-	e.closers = append(e.closers, &e.upstreams, e.boxes, own)
+	e.webhooks.e = e
+	e.closers = append(e.closers, &e.upstreams, e.boxes, own, &e.webhooks)
 	e.jobs = exec.NewJobs(e.boxes, e.now, e.log)
 	e.jobs.OnEnd = e.jobEnded
 	var err error
@@ -253,7 +255,7 @@ func (e *Engine) open(ctx context.Context, cfg *config.Config, loaded []*define.
 	if err := errors.Join(e.desk.Recover(ctx), e.desk.Sweep(ctx)); err != nil {
 		return err
 	}
-	if err := e.upstreams.keep(cfg); err != nil {
+	if err := errors.Join(e.upstreams.keep(cfg), e.webhooks.keep(ctx, cfg)); err != nil {
 		return err
 	}
 	e.gate = writ.NewGate(decider{e}, approver{e}, e.desk, runner{e})

@@ -30,6 +30,9 @@ func (e *Engine) Reload(ctx context.Context) (*Reloaded, error) {
 			e.log.Error("the MCP servers of the new configuration could not all be taken up", "err", err)
 		}
 	}
+	if err := e.webhooks.keep(ctx, next.cfg); err != nil {
+		e.log.Error("the webhooks of the new configuration could not all be taken up", "err", err)
+	}
 	for name := range before.agents {
 		if _, there := next.agents[name]; !there { // nobody is left who could look after them
 			e.jobs.EndAgent(name)
