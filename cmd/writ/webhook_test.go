@@ -253,7 +253,18 @@ func TestWebhookOutlivesTheDaemon(t *testing.T) {
 	w := newWorld(t, standard, hookedTo(t, at, "")).init()
 	_, kill := w.serve()
 	w.ok(w.call("list_directory", map[string]any{}))
-	first.took("requested", "started", "completed")
+	told := first.took("requested", "started", "completed")
+	kill()
+	w.daemonGone()
+	_, kill = w.serve()
+	w.call("read_file", map[string]any{"path": "/etc/shadow"})
+	w.eventually("what it had told, but for the last, is not told again", func() bool {
+		all := first.all()[len(told):]
+		if len(all) > 0 && all[0].id == told[2].id {
+			all = all[1:]
+		}
+		return len(all) == 2 && all[0].Event == "tool_invocation_requested" && all[1].Event == "tool_invocation_denied"
+	})
 	first.stop()
 	w.call("read_file", map[string]any{"path": "/etc/shadow"})
 	w.eventually("nobody answers", func() bool { return w.listed("ops").State == "failing" })
