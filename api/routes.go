@@ -162,6 +162,9 @@ func routes() []route {
 		{method: post, path: "/v1/webhooks/{name}/retry", doors: operatorDoor, who: operator, id: "retryWebhook", summary: "Try again at once what failed or was given up",
 			body: client.WebhookRetry{}, reply: client.Status{}, run: retryWebhook},
 
+		{method: get, path: "/metrics", doors: operatorDoor, who: operator, id: "metrics", summary: "Counters since the daemon started, and what there is now, as Prometheus reads them",
+			media: "text/plain", stream: showMetrics},
+
 		{method: get, path: "/v1/sandboxes", doors: operatorDoor, who: operator, id: "listSandboxes", summary: "List the sandboxes there are: in use, and kept for the next call",
 			query: paged(), reply: client.Page[client.Sandbox]{}, run: listSandboxes},
 		{method: get, path: "/v1/sandboxes/{id}", doors: operatorDoor, who: operator, id: "showSandbox", summary: "One sandbox",

@@ -167,6 +167,7 @@ func walk(w *world) map[string]func(d door) answer {
 			root("POST", "/v1/config/reload", "")
 			return root("GET", "/v1/webhooks?limit=5", "")
 		},
+		"metrics":      op("GET", "/metrics", ""),
 		"testWebhook":  op("POST", "/v1/webhooks/ops/test", ""),
 		"retryWebhook": op("POST", "/v1/webhooks/ops/retry", `{"from_now":true}`),
 		"events":       nil, // it does not end by itself: TestEvents
@@ -204,7 +205,7 @@ var order = []string{
 	"health", "openapi", "protectedResource", "protectedResourceMCP", "call", "batch", "openSession", "listSessions", "showSession", "startTask", "listTasks", "showTask", "rateTask", "endTask", "endSession",
 	"listTools", "showTool", "diffTool", "acceptTool", "waiveTool", "listWaivers", "endWaiver", "listUpstreams", "showUpstream", "testUpstream", "restartUpstream", "acceptUpstream", "listAgents", "showAgent", "delegate", "showTree", "endDelegation", "newToken", "revokeToken",
 	"listApprovals", "showApproval", "showArgument", "previewEdit", "decide", "listGrants", "revokeGrant",
-	"listInvocations", "showInvocation", "invocationEvents", "resolveInvocation", "cancelInvocation", "allInvocationEvents", "listLedger", "ledgerOfCall", "verifyLedger", "exportLedger", "listEgress", "listWebhooks", "testWebhook", "retryWebhook", "events", "listSandboxes", "showSandbox", "killSandbox", "startUnconfined", "endUnconfined", "stop", "listStops", "lift",
+	"listInvocations", "showInvocation", "invocationEvents", "resolveInvocation", "cancelInvocation", "allInvocationEvents", "listLedger", "ledgerOfCall", "verifyLedger", "exportLedger", "listEgress", "listWebhooks", "testWebhook", "retryWebhook", "metrics", "events", "listSandboxes", "showSandbox", "killSandbox", "startUnconfined", "endUnconfined", "stop", "listStops", "lift",
 	"listPeople", "addPerson", "setRole", "setPassphrase", "explain", "showConfig", "reloadConfig", "doctor", "shutdown",
 }
 

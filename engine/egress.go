@@ -152,6 +152,7 @@ const (
 )
 
 func (t *told) add(ev egress.Event) {
+	t.e.metrics.left(ev)
 	row := store.Egress{
 		Call: ev.Call, Agent: ev.Agent, Kind: ev.Kind, Host: ev.Host, Verdict: string(ev.Verdict), Class: ev.Class, Rule: ev.Rule, Detail: ev.Detail,
 		At: ev.At.UTC().Format(ledger.TimeFormat), Sent: ev.Sent, Received: ev.Got, Micros: ev.Took.Microseconds(),

@@ -103,6 +103,7 @@ type Engine struct {
 	disclosed disclosure
 	upstreams upstreams
 	webhooks  webhooks
+	metrics   metrics
 	loading   sync.Mutex // tokens and stops are read from the store and taken up by one at a time
 	closed    atomic.Bool
 	closing   chan struct{} // ends the sweeper
@@ -112,7 +113,7 @@ type Engine struct {
 
 // Open readies an engine. On error nothing is left open.
 func Open(ctx context.Context, o Options) (*Engine, error) {
-	e := &Engine{log: o.Log, now: o.Now, hooks: o.Hooks, closing: make(chan struct{})}
+	e := &Engine{log: o.Log, now: o.Now, hooks: o.Hooks, metrics: newMetrics(), closing: make(chan struct{})}
 	if e.log == nil {
 		e.log = slog.Default()
 	}
@@ -258,7 +259,7 @@ func (e *Engine) open(ctx context.Context, cfg *config.Config, loaded []*define.
 	if err := errors.Join(e.upstreams.keep(cfg), e.webhooks.keep(ctx, cfg)); err != nil {
 		return err
 	}
-	e.gate = writ.NewGate(decider{e}, approver{e}, e.desk, runner{e})
+	e.gate = writ.NewGate(decider{e}, approver{e}, recorder{e}, runner{e})
 	e.sweeper.Go(e.sweep)
 	e.sweeper.Go(e.renew)
 	e.sweeper.Go(e.resume)

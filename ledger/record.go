@@ -50,16 +50,20 @@ func sources(d *writ.Decision) string {
 	return strings.Join(said, " ")
 }
 
-func outcome(ev writ.Event) []wire.Field {
-	out := "ok"
+// Outcome is how a call ended, in a word: ok, tool_error, or the kind of its error.
+func Outcome(ev writ.Event) string {
 	switch {
 	case ev.Err != nil:
-		out = string(writ.KindOf(ev.Err))
+		return string(writ.KindOf(ev.Err))
 	case ev.Result.IsError:
-		out = "tool_error"
+		return "tool_error"
 	}
+	return "ok"
+}
+
+func outcome(ev writ.Event) []wire.Field {
 	fields := []wire.Field{
-		wire.Str("outcome", out),
+		wire.Str("outcome", Outcome(ev)),
 		wire.Int("micros", ev.Duration.Microseconds()),
 		wire.Int("result_bytes", int64(len(ev.Result.Content))),
 		wire.Str("result_sha256", wire.Digest(ev.Result.Content).String()),

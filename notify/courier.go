@@ -33,6 +33,8 @@ const (
 type State struct {
 	store.Webhook
 	Attempts int       // that failed, of the message that is next
+	Taken    int64     // messages, since it began
+	Failed   int64     // attempts, since it began
 	Next     time.Time // when that is tried again; zero: now, or never
 }
 
@@ -135,9 +137,20 @@ func (c *Courier) run(ctx context.Context) {
 	}
 }
 
+// count counts an attempt.
+func (c *Courier) count(taken bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if taken {
+		c.state.Taken++
+	} else {
+		c.state.Failed++
+	}
+}
+
 // show lets others see how it is doing.
 func (c *Courier) show(attempts int, next time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.state = State{Webhook: c.at, Attempts: attempts, Next: next}
+	c.state.Webhook, c.state.Attempts, c.state.Next = c.at, attempts, next
 }

@@ -24,7 +24,7 @@ func (c *Courier) step(ctx context.Context) time.Duration {
 		if ctx.Err() != nil { // it was cut off, which is nobody's failure
 			return 0
 		}
-		if err != nil {
+		if c.count(err == nil); err != nil {
 			return c.failed(ctx, err)
 		}
 		err = c.delivered(ctx, next)

@@ -334,3 +334,12 @@ func (tx *Tx) CancelInvocations(agent, session, task, why, now string) ([]Invoca
 	}
 	return out, nil
 }
+
+// Waiting counts the requests that a person can answer now.
+func (db *DB) Waiting(ctx context.Context, now string) (n int, err error) {
+	err = db.row(ctx, `SELECT count(*) FROM tool_invocations WHERE status = 'pending' AND expires_at > $1`, now).Scan(&n)
+	if err != nil {
+		return 0, db.unavailable(err)
+	}
+	return n, nil
+}

@@ -152,6 +152,7 @@ var looks = []struct {
 	{"a page of what waits", page("pending"), []string{"SEARCH tool_invocations USING INDEX invocations_pending (n<?)"}},
 	{"a page of what runs", page("running"), []string{"SEARCH tool_invocations USING INDEX invocations_running (n<?)"}},
 	{"a page of what is unknown", page("unknown"), []string{"SEARCH tool_invocations USING INDEX invocations_unknown (n<?)"}},
+	{"how many wait", func(db *store.DB, _ *store.Tx) error { _, err := db.Waiting(context.Background(), "2026"); return err }, []string{"INDEX invocations_pending"}},
 	{"a page of what left", left(store.EgressOf{}), []string{"SEARCH egress_events USING INTEGER PRIMARY KEY (rowid<?)", "SEARCH egress_events USING INTEGER PRIMARY KEY (rowid>?)"}},
 	{"of a call", left(store.EgressOf{Call: "x"}), []string{"SEARCH egress_events USING INDEX egress_call (call=? AND rowid<?)", "SEARCH egress_events USING INDEX egress_call (call=? AND rowid>?)"}},
 	{"of an agent", left(store.EgressOf{Agent: "x"}), []string{"SEARCH egress_events USING INDEX egress_agent (agent=? AND rowid<?)", "SEARCH egress_events USING INDEX egress_agent (agent=? AND rowid>?)"}},
