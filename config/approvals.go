@@ -144,7 +144,6 @@ func (c *Config) checkApprovals(d *strict.File) {
 	}
 	c.checkTiers(d)
 	c.checkEscalation(d)
-	c.checkWebhooks(d)
 }
 
 func (c *Config) checkTiers(d *strict.File) {

@@ -161,6 +161,7 @@ func (c *Config) check(d *strict.File, tools Tools, planned []ServerFile) {
 	c.checkStore(d)
 	c.checkSecrets(d)
 	c.checkConnections(d)
+	c.checkWebhooks(d)
 	c.checkWorkspaces(d) // which hold none of what is above
 	c.checkSandboxing(d)
 	c.checkApprovals(d)
@@ -212,7 +213,7 @@ func (c *Config) Own() []string {
 	if p := c.servers(); !slices.ContainsFunc(own, func(o string) bool { return policy.Below(p, o) }) {
 		own = append(own, p)
 	}
-	for _, p := range append(c.File.Listen.own(), c.File.Approvals.own()...) {
+	for _, p := range c.File.Listen.own() {
 		if p != "" && !policy.Below(p, own[0]) {
 			own = append(own, p)
 		}
@@ -356,9 +357,6 @@ func (c *Config) apart(d *strict.File, key, project string) {
 	c.outside(d, key, project, "the key of the secrets", c.trails["secrets.store.key_file"])
 	for _, at := range c.secretKeys {
 		c.outside(d, key, project, "the file of a secret", c.trails[at])
-	}
-	for _, p := range c.File.Approvals.own() {
-		c.outside(d, key, project, "the secret of a webhook", trail(p))
 	}
 	if self, err := os.Executable(); err == nil { // an agent that replaces it runs outside every box
 		c.outside(d, key, project, "the writ program", trail(self))

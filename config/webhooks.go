@@ -3,20 +3,19 @@ package config
 import (
 	"cmp"
 	"fmt"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/writ-run/writ/host"
+	"github.com/writ-run/writ/secret"
 	"github.com/writ-run/writ/strict"
 )
 
 // Webhook is somebody outside who is told what happens to calls.
 type Webhook struct {
 	URL    string         `yaml:"url"`           // https, or http of this machine
-	Secret string         `yaml:"secret"`        // what messages are signed with, by reference
+	Secret secret.Ref     `yaml:"secret"`        // what messages are signed with, by reference
 	Events []WebhookEvent `yaml:"events"`        // empty: all, or approval_required where people read it
 	Format WebhookFormat  `yaml:"format"`        // json or slack
 	GiveUp Duration       `yaml:"give_up_after"` // how long one message is tried
@@ -72,8 +71,6 @@ func (w Webhook) Shown() Webhook {
 	return w
 }
 
-var secretReference = regexp.MustCompile(`^(env:[A-Za-z_][A-Za-z0-9_]*|file:/.+)$`)
-
 func (c *Config) checkWebhooks(d *strict.File) {
 	a := c.File.Approvals
 	if a.Address != "" {
@@ -87,7 +84,7 @@ func (c *Config) checkWebhooks(d *strict.File) {
 			continue
 		}
 		c.checkHookURL(d, strict.Member(key, "url"), w.URL)
-		c.checkSecret(d, strict.Member(key, "secret"), w)
+		c.checkHookSecret(d, strict.Member(key, "secret"), w)
 		for i, e := range w.Events {
 			if slices.Index(w.Events, e) < i {
 				d.Reject(fmt.Sprintf("%s.events[%d]", key, i), "%s is in the list already; keep one", e)
@@ -114,23 +111,9 @@ func (c *Config) checkHookURL(d *strict.File, key, text string) {
 	}
 }
 
-func (c *Config) checkSecret(d *strict.File, key string, w Webhook) {
-	switch {
-	case d.Unread(key):
-	case w.Secret == "" && w.InForce().Format == "json":
-		d.Reject(key, "is missing; whoever gets messages needs it to tell them from others': write env:NAME or file:/path")
-	case w.Secret != "" && !secretReference.MatchString(w.Secret):
-		d.Reject(key, "a secret is not written here; put it into a file of its own and write file:/path, or env:NAME")
+func (c *Config) checkHookSecret(d *strict.File, key string, w Webhook) {
+	if w.Secret == (secret.Ref{}) && w.InForce().Format == "json" && !d.Unread(key) {
+		d.Reject(key, "is missing; whoever gets messages needs it to tell them from others': write env:NAME, file:/abs/path, store:NAME or vault:PATH#FIELD")
 	}
-}
-
-// own are the files of secrets, which no box reaches and no agent writes.
-func (a Approvals) own() []string {
-	var out []string
-	for _, name := range sorted(a.Webhooks) {
-		if path, ok := strings.CutPrefix(a.Webhooks[name].Secret, "file:"); ok && filepath.IsAbs(path) {
-			out = append(out, filepath.Clean(path))
-		}
-	}
-	return out
+	c.secretFile(d, key, w.Secret)
 }

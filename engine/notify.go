@@ -13,6 +13,7 @@ import (
 	"github.com/writ-run/writ/config"
 	"github.com/writ-run/writ/ledger"
 	"github.com/writ-run/writ/notify"
+	"github.com/writ-run/writ/secret"
 	"github.com/writ-run/writ/spell"
 	"github.com/writ-run/writ/store"
 	"github.com/writ-run/writ/wire"
@@ -137,8 +138,14 @@ func (h *webhooks) start(cfg *config.Config, from store.Webhook, as config.Webho
 	for _, e := range w.Events {
 		to.Events = append(to.Events, string(e))
 	}
-	if w.Secret != "" {
-		to.Secret = func(ctx context.Context) ([]byte, error) { return secretOf(ctx, w.Secret) }
+	if w.Secret != (secret.Ref{}) {
+		to.Secret = func(ctx context.Context) ([]byte, error) {
+			v, err := h.e.secrets().Resolve(ctx, w.Secret)
+			if err != nil {
+				return nil, err
+			}
+			return []byte(v.Reveal()), nil
+		}
 	}
 	courier := notify.Start(notify.Options{To: to, From: from, Out: outbox{h.e}, Log: h.e.log})
 	return &webhook{Courier: courier, cfg: w.Shown(), is: configured(as, cfg), way: way}, nil
