@@ -34,6 +34,7 @@ var edges = map[string]struct {
 	"tool/files":          {[]string{"", "action", "policy", "tool"}, "a family of tools"},
 	"tool/exec":           {[]string{"", "action", "policy", "sandbox", "tool"}, "a family of tools that runs in boxes"},
 	"tool/web":            {[]string{"", "action", "display", "egress", "host", "policy", "tool"}, "a family of tools that reaches out by the broker, whose refusals it words; what pages say is shown as it is"},
+	"tool/git":            {[]string{"", "action", "host", "policy", "sandbox", "tool", "tool/exec"}, "a family of tools that runs in boxes as shell_command does, and goes to the host of a URL"},
 	"tool/define":         {[]string{"", "access", "action", "host", "policy", "sandbox", "strict", "tool", "tool/exec", "wire"}, "reads definitions that run in boxes as shell_command does"},
 	"disclose":            {[]string{"", "display"}, "errors are nouns; what tools say of themselves is shown as a person sees it"},
 	"tool/admin":          {[]string{"", "action", "policy", "tool", "wire"}, "a family of tools; envelopes are canonical"},

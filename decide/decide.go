@@ -30,7 +30,8 @@ type Input struct {
 	// Registered is by tool name. One that is not there counts as its definition says.
 	Registered map[string]Registered
 	Commands   access.Set[[]string]
-	Hide       []string // writ's own state: out of reach at every level
+	Programs   map[string][]string // by tool name: the files of those that a tool has for itself
+	Hide       []string            // writ's own state: out of reach at every level
 	Backends   Backends
 	Limits     writ.Limits
 	Hosts      []HostClass // what talking to hosts counts as; the first that names one counts

@@ -246,6 +246,8 @@ func (in *Input) confinement(a *access.Agent, t *tool.Tool) writ.Confinement {
 	}
 	switch {
 	case t.Policy.Exec != policy.All:
+	case len(t.Programs) > 0:
+		c.Exec = writ.Exec{Mode: writ.ExecListed, Files: in.Programs[t.Name]}
 	case a.Constraints.Terminal.V == access.FullTerminal:
 		c.Exec.Mode = writ.ExecAny
 	case a.Constraints.Terminal.V == access.RestrictedCommands:

@@ -47,6 +47,7 @@ import (
 	"github.com/writ-run/writ/tool/exec"
 	"github.com/writ-run/writ/tool/external"
 	"github.com/writ-run/writ/tool/files"
+	"github.com/writ-run/writ/tool/git"
 	"github.com/writ-run/writ/upstream"
 	"github.com/writ-run/writ/wire"
 )
@@ -164,6 +165,14 @@ func builtins(boxes exec.Starter, jobs *exec.Jobs, e *Engine) ([]*tool.Tool, err
 	if err != nil {
 		return nil, err
 	}
+	of := git.Options{Boxes: boxes}
+	if e != nil {
+		of.Refused = e.refusedOutside
+	}
+	gitTools, err := git.Tools(of)
+	if err != nil {
+		return nil, err
+	}
 	discovery, err := discover.Tools(known)
 	if err != nil {
 		return nil, err
@@ -173,7 +182,7 @@ func builtins(boxes exec.Starter, jobs *exec.Jobs, e *Engine) ([]*tool.Tool, err
 		return nil, err
 	}
 	operations, err := admin.Tools(own)
-	return slices.Concat(fileTools, execTools, ofWeb, discovery, apis, operations), err
+	return slices.Concat(fileTools, execTools, gitTools, ofWeb, discovery, apis, operations), err
 }
 
 // build makes everything that needs no store.

@@ -34,6 +34,8 @@ func targets(found []policy.Candidate, dir, home string) []writ.Target {
 		case c.Kind == writ.TargetPath:
 			t.Path, err = resolvePath(c, dir, home)
 		case c.Kind == writ.TargetMethod, c.Kind == writ.TargetConnection: // see connect
+		case c.Git:
+			t.Host, err = gitEndpoint(c.Value)
 		case c.URL:
 			t.Host, err = endpoint(host.ParseURL(c.Value))
 		default:

@@ -178,7 +178,7 @@ func (r *rules) input() decide.Input {
 	in := decide.Input{
 		Types: cfg.Types, Presets: cfg.Presets, Tools: r.catalog.All(), Rules: map[string]decide.Rule{}, Held: r.held, Registered: r.standings(),
 		Commands: access.Set[[]string]{V: findPrograms(config.Programs(f.ToolAccess.RestrictedCommands), f.Sandboxing.Subprocess.ExtraSafePathPrefixes), At: cfg.At("tool_access.restricted_commands")},
-		Hide:     cfg.Own(), Digest: cfg.Digest,
+		Programs: map[string][]string{}, Hide: cfg.Own(), Digest: cfg.Digest,
 		Backends: decide.Backends{Default: string(f.Sandboxing.DefaultBackend), ByCategory: map[action.Category]string{}},
 		Limits: writ.Limits{
 			Wall:  time.Duration(f.Sandboxing.Subprocess.TimeoutSeconds) * time.Second,
@@ -187,6 +187,11 @@ func (r *rules) input() decide.Input {
 	}
 	for _, a := range r.agents {
 		in.Agents = append(in.Agents, *a)
+	}
+	for _, t := range in.Tools {
+		if len(t.Programs) > 0 {
+			in.Programs[t.Name] = findPrograms(t.Programs, nil)
+		}
 	}
 	for _, h := range cfg.Egress {
 		in.Hosts = append(in.Hosts, decide.HostClass{Host: h.Host, Class: h.Class, Stated: h.Stated, IPv6: h.IPv6})

@@ -22,6 +22,7 @@ type Shape struct {
 type mark struct {
 	path, host, url, text bool
 	connection, method    bool
+	git                   bool // of a URL: as git reads it
 	link                  bool // of a path: the last element itself, were it a symlink
 	side                  writ.Side
 }
@@ -113,6 +114,8 @@ func markOf(m map[string]any) (mark, error) {
 			k.url = true
 		case key == "x-writ-url" && v == "read":
 			k.url, k.side = true, writ.SideRead
+		case key == "x-writ-url" && v == "git":
+			k.url, k.git = true, true
 		case key == "x-writ-text" && v == true:
 			k.text = true
 		case key == "x-writ-connection" && v == true:
@@ -120,7 +123,7 @@ func markOf(m map[string]any) (mark, error) {
 		case key == "x-writ-method" && v == true:
 			k.method = true
 		default:
-			return k, fmt.Errorf("unknown annotation %s: %v; there are x-writ-path: read|write, x-writ-host: true|read, x-writ-url: true|read, x-writ-link and x-writ-text: true", key, v)
+			return k, fmt.Errorf("unknown annotation %s: %v; there are x-writ-path: read|write, x-writ-host: true|read, x-writ-url: true|read|git, x-writ-link and x-writ-text: true", key, v)
 		}
 	}
 	if k.text && (k.path || k.host || k.url || k.connection || k.method) {
@@ -160,6 +163,7 @@ type Candidate struct {
 	Kind     writ.TargetKind
 	Side     writ.Side
 	URL      bool // Value is a URL whose host counts
+	Git      bool // and one of git's
 	Relative bool // an annotated path may be relative to the call's directory
 	Link     bool // a symlink as the last element is meant itself, not what it points at
 }
@@ -211,7 +215,7 @@ func (s *Shape) look(at, v string, found *[]Candidate) {
 	case m.method:
 		*found = append(*found, Candidate{Pointer: at, Value: v, Kind: writ.TargetMethod})
 	case m.host, m.url:
-		*found = append(*found, Candidate{Pointer: at, Value: v, Kind: writ.TargetHost, Side: m.side, URL: m.url})
+		*found = append(*found, Candidate{Pointer: at, Value: v, Kind: writ.TargetHost, Side: m.side, URL: m.url, Git: m.git})
 	case looksLikePath(v):
 		*found = append(*found, Candidate{Pointer: at, Value: v})
 	}

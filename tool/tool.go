@@ -49,6 +49,9 @@ type Definition struct {
 	// call. A call whose action type reads then only reads there, and any other counts as
 	// write. Nothing but a built-in family sets it: who dials itself is not seen.
 	Brokered bool `json:"brokered,omitempty"`
+	// Programs are all that the box of a built-in family executes, whatever the agent's
+	// terminal says; none: what that opens.
+	Programs []string `json:"programs,omitempty"`
 	// Named says that an agent has the tool only where its own list, or a role that the
 	// operator wrote, names it. It says who calls and nothing of what a call means, so the
 	// digest does not cover it; nothing but a built-in family sets it.
@@ -202,6 +205,9 @@ func (d *Definition) validate() error {
 	}
 	if d.Brokered && (d.Runs != InProcess || d.Runner.Kind != Builtin) {
 		return errors.New("brokered: only a built-in tool that runs in this process has its requests made by the broker")
+	}
+	if len(d.Programs) > 0 && (d.Runs != InBox || d.Policy.Exec != policy.All) {
+		return errors.New("programs: only a box can hold a tool to them, and only a tool that executes something has any")
 	}
 	if slices.Contains(d.Constraints.OnlyAfter, d.Name) {
 		return errors.New("constraints: only_after names the tool itself, which could then never run")
