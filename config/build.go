@@ -66,6 +66,7 @@ func (b *builder) tool(key, name string, raw ToolRule) {
 	case !slices.Contains(b.tools, name) && !b.ofUpstream(name):
 		b.fail(key, "there is no such tool%s", strict.Hint(name, b.tools))
 	}
+	b.git(key, name, raw)
 	var l Limits
 	if raw.MaxInvocations != "" {
 		qs, err := tool.ParseQuotas(raw.MaxInvocations)

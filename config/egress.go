@@ -14,6 +14,7 @@ import (
 // and agents.
 type Egress struct {
 	Hosts map[string]EgressHost `yaml:"hosts"` // by pattern; the narrowest that names a host counts
+	SSH   EgressSSH             `yaml:"ssh"`
 }
 
 // EgressHost is what is said of the hosts that a pattern names.

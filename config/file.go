@@ -154,6 +154,10 @@ type ToolRule struct {
 	EgressClass      Class    `yaml:"egress_class"` // at least this; empty where the operator says nothing
 	Dangerous        bool     `yaml:"dangerous"`    // only true says anything
 	Quorum           int      `yaml:"quorum"`       // 0 where the operator says nothing
+
+	// Of git_clone alone, and they hold for git_fetch and git_push too.
+	HostnameAllowlist []string `yaml:"hostname_allowlist"`       // hosts that may have private addresses
+	Mitigation        *bool    `yaml:"dns_rebinding_mitigation"` // a name keeps its addresses for the time of a call; true unless said
 }
 
 // Class is an egress class as written. The empty one says nothing, which the zero

@@ -45,6 +45,8 @@ type Config struct {
 	toolsErr   error               // why they could not be read
 	placed     map[string]string   // by key, where what is in files of their own was written
 	Egress     []Said              // what is said of hosts
+	Git        Git                 // what git's tools may reach besides
+	SSH        SSH                 // how git's tools get to servers by ssh
 	serversErr error               // what is wrong with those files
 
 	Connections map[string]external.Connection
@@ -167,6 +169,7 @@ func (c *Config) check(d *strict.File, tools Tools, planned []ServerFile) {
 	c.checkApprovals(d)
 	c.checkDisclosure(d)
 	c.checkEgress(d)
+	c.checkSSH(d)
 	b := &builder{Config: c, d: d}
 	b.actions() // which servers name, too
 	c.checkUpstreams(d)
@@ -213,7 +216,7 @@ func (c *Config) Own() []string {
 	if p := c.servers(); !slices.ContainsFunc(own, func(o string) bool { return policy.Below(p, o) }) {
 		own = append(own, p)
 	}
-	for _, p := range c.File.Listen.own() {
+	for _, p := range slices.Concat(c.File.Listen.own(), c.SSH.own()) {
 		if p != "" && !policy.Below(p, own[0]) {
 			own = append(own, p)
 		}

@@ -48,6 +48,9 @@ func (p *Pass) answer(ctx context.Context, q *dns.Msg) *dns.Msg {
 	}
 	found, e := p.resolve(ctx, rule, network, text)
 	e.Rule = rule.At
+	if e.Verdict == Allowed && rule.Steady && p.moved(h, found) {
+		e = Event{Verdict: AddressChanged, Rule: rule.At}
+	}
 	if e.Verdict == Allowed && !p.pin(h, found) {
 		e.Verdict = TooMany
 	}

@@ -93,6 +93,17 @@ func (p *Pass) resolve(ctx context.Context, r Rule, network, name string) ([]net
 	return out, Event{Verdict: Allowed, Class: string(last)}
 }
 
+// moved reports whether a name that has to keep its addresses has got others.
+func (p *Pass) moved(h host.Host, found []netip.Addr) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	had := false
+	for _, names := range p.pins {
+		had = had || slices.Contains(names, h)
+	}
+	return had && slices.ContainsFunc(found, func(a netip.Addr) bool { return !slices.Contains(p.pins[a], h) })
+}
+
 // pin remembers answers, so that a connection to one of them is to the name.
 func (p *Pass) pin(h host.Host, found []netip.Addr) bool {
 	p.mu.Lock()

@@ -184,6 +184,9 @@ func (r *Relay) connection(c net.Conn) (e Event) {
 
 // speaks takes a connection by what is spoken on it.
 func (r *Relay) speaks(in *peeked, e Event, may []candidate) Event {
+	if may[0].rule.Via != nil {
+		return r.via(in, e, may[0])
+	}
 	switch in.kind(e.Address.Port()) {
 	case isTLS:
 		return r.tls(in, e, may)

@@ -17,8 +17,15 @@ type Rule struct {
 	Reads  bool           // nothing but requests that only read goes there, whatever the run may
 	IPv6   bool           // its addresses of IPv6 are told, too
 	Blind  bool           // TLS that names nobody, or hides whom, and what cannot be told from it, is let through
+	Inner  bool           // its addresses may be private ones, by their class
+	Steady bool           // the addresses of its first answer are all that it has for the run
+	Via    Via            // who speaks to it for the box; nil: the box does
 	At     string         // where it is written
 }
+
+// inner are the classes of addresses that servers of an organisation have. Those of this
+// machine, of its link and of the cloud around it are none of them.
+var inner = []host.Class{host.Private, host.CGNAT, host.UniqueLocal}
 
 // Rules is an allowlist. An empty one allows nothing.
 type Rules []Rule
@@ -47,5 +54,5 @@ func (rs Rules) ports() []uint16 {
 // open says whether an address may be dialled, by its class.
 func (r Rule) open(a netip.Addr) (host.Class, bool) {
 	class := host.Classify(a)
-	return class, class.Public() || slices.ContainsFunc(r.Ranges, func(p netip.Prefix) bool { return p.Contains(a) })
+	return class, class.Public() || r.Inner && slices.Contains(inner, class) || slices.ContainsFunc(r.Ranges, func(p netip.Prefix) bool { return p.Contains(a) })
 }

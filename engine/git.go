@@ -3,8 +3,13 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/config"
+	"github.com/writ-run/writ/egress"
+	"github.com/writ-run/writ/egress/gitssh"
+	"github.com/writ-run/writ/host"
 	"github.com/writ-run/writ/store"
 	"github.com/writ-run/writ/tool/git"
 )
@@ -18,6 +23,47 @@ func gitEndpoint(text string) (string, error) {
 		return "", fmt.Errorf("%s", msg)
 	}
 	return u.Endpoint().String(), nil
+}
+
+// ofGit is what holds of a host besides when one of git's tools goes there. What is
+// reached by ssh the daemon speaks to.
+func (e *Engine) ofGit(c writ.Call, rule egress.Rule) egress.Rule {
+	if !slices.Contains(git.Outward, c.Tool) {
+		return rule
+	}
+	cfg := e.at().cfg
+	rule.Steady = !cfg.Git.Varies
+	for _, t := range c.Targets {
+		u, err := git.ParseURL(t.Value)
+		if t.Kind != writ.TargetHost || t.Pointer != "/url" || err != nil {
+			continue
+		}
+		rule.Inner = slices.Contains(cfg.Git.Inner, u.Endpoint().Host)
+		if user, path, ok := u.SSH(); ok {
+			rule.Via = repository(cfg.SSH, u.Endpoint(), user, path, c.Tool == git.Push).Speak
+		}
+	}
+	return rule
+}
+
+// repository is what is spoken to by ssh, with what the operator gave for its server.
+func repository(said config.SSH, at host.Endpoint, user, path string, push bool) gitssh.Repository {
+	r := gitssh.Repository{Address: at.String(), User: user, Path: path, Push: push, KnownHosts: said.KnownHosts}
+	// A key is for one user: as another it is nobody's to use.
+	if login, ok := said.Hosts[at]; ok && (user == "" || user == login.User) {
+		r.User, r.KeyFile = login.User, login.Key
+	}
+	return r
+}
+
+// usable refuses keys that could not be used when they are needed.
+func usable(said config.SSH) error {
+	for _, l := range said.Hosts {
+		if _, err := gitssh.Key(l.Key); err != nil {
+			return fmt.Errorf("%s: the key %s: %w", l.At, l.Key, err)
+		}
+	}
+	return nil
 }
 
 // refusedOutside says what a call was not let out to, for whoever made it: the host is

@@ -47,6 +47,9 @@ func load(path string, registered []*tool.Tool, planned ...config.ServerFile) (*
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := usable(cfg.SSH); err != nil {
+		return nil, nil, err
+	}
 	if err := known(cfg.Types, registered); err != nil {
 		return nil, nil, err
 	}

@@ -10,6 +10,7 @@ package git
 import (
 	"context"
 	"encoding/json"
+	"strconv"
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/action"
@@ -35,6 +36,7 @@ func Tools(o Options) ([]*tool.Tool, error) {
 		run tool.Func
 	}{
 		{cloneDefinition, r.clone}, {fetchDefinition, r.fetch}, {pushDefinition, r.push},
+		{statusDefinition, r.status}, {logDefinition, r.log}, {diffDefinition, r.diff}, {branchDefinition, r.branch}, {commitDefinition, r.commit},
 	} {
 		t, err := tool.New(d.Definition, d.run)
 		if err != nil {
@@ -47,8 +49,11 @@ func Tools(o Options) ([]*tool.Tool, error) {
 
 type runner struct{ Options }
 
+// Push is the tool that changes something on a server.
+const Push = "git_push"
+
 // Outward are the tools that talk to the host of a URL.
-var Outward = []string{cloneDefinition.Name, fetchDefinition.Name, pushDefinition.Name}
+var Outward = []string{"git_clone", "git_fetch", Push}
 
 // programs are all that a box of git executes: git starts its own parts, and env sets
 // what a box takes from nobody else. There is no shell among them, which is what hooks,
@@ -94,4 +99,13 @@ func at(w writ.Writ, pointer string) string {
 		}
 	}
 	return ""
+}
+
+// atAll are the paths that the elements of an array led to.
+func atAll(w writ.Writ, pointer string, n int) []string {
+	out := make([]string, n)
+	for i := range out {
+		out[i] = at(w, pointer+"/"+strconv.Itoa(i))
+	}
+	return out
 }

@@ -11,7 +11,7 @@ import (
 )
 
 var pushDefinition = define(tool.Definition{
-	Name: "git_push", Title: "Push to a server",
+	Name: Push, Title: "Push to a server",
 	Description: "Push one branch of a local repository to a server. It changes something outside, so a person is asked. The URL is said in the call: that is where it goes, whatever the repository's configuration has.",
 	Action:      "vcs:push", Class: writ.ClassWrite, Tier: "expensive", Policy: boxed(action.High, policy.All),
 	Examples: []tool.Example{example("a branch for review", `{"url":"https://github.com/org/project","directory":"project","branch":"topic/parser"}`)},

@@ -16,6 +16,7 @@ import (
 type job struct {
 	verb    []string // and its options
 	operand []string // after --
+	bare    bool     // there is no --, since what would be after it would be something else
 	dir     string   // empty: the workspace
 	url     *URL     // nil: it goes nowhere
 	seconds int
@@ -39,16 +40,23 @@ var settings = []string{
 
 // argv puts a command line together of what is known, with what the call says after it.
 func (j job) argv(agent string) []string {
-	allow := "none"
+	allow, rewritten := "none", []string(nil)
 	if j.url != nil {
-		allow = "https"
+		allow, rewritten = "https", j.url.rewritten()
 	}
-	out := []string{"env",
-		"GIT_ALLOW_PROTOCOL=" + allow, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_ATTR_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0",
-		"GIT_AUTHOR_NAME=" + agent, "GIT_AUTHOR_EMAIL=" + agent + "@writ.invalid", "GIT_COMMITTER_NAME=" + agent, "GIT_COMMITTER_EMAIL=" + agent + "@writ.invalid",
-		"git", "--no-pager", "--literal-pathspecs"}
+	if rewritten != nil {
+		allow = "git"
+	}
+	out := append([]string{"env"}, rewritten...)
+	out = append(out,
+		"GIT_ALLOW_PROTOCOL="+allow, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_ATTR_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0",
+		"GIT_AUTHOR_NAME="+agent, "GIT_AUTHOR_EMAIL="+agent+"@writ.invalid", "GIT_COMMITTER_NAME="+agent, "GIT_COMMITTER_EMAIL="+agent+"@writ.invalid",
+		"git", "--no-pager", "--literal-pathspecs")
 	for _, s := range settings {
 		out = append(out, "-c", s)
+	}
+	if j.bare {
+		return append(out, j.verb...)
 	}
 	return slices.Concat(out, j.verb, []string{"--"}, j.operand)
 }

@@ -107,8 +107,10 @@ func (u *URL) point(address string) error {
 		address += ":22"
 	}
 	var err error
-	u.at, err = host.ParseEndpoint(address)
-	return err
+	if u.at, err = host.ParseEndpoint(address); err != nil {
+		return writ.Fail(writ.Invalid, "the URL's "+err.Error(), nil)
+	}
+	return nil
 }
 
 func (u *URL) check() error {
@@ -160,6 +162,17 @@ func (u URL) String() string {
 		return "ssh://" + at + "/" + u.path
 	}
 	return at + ":" + u.path
+}
+
+// rewritten makes git ask for what is reached by ssh in its plain protocol, at the same
+// host and port: what it says there the daemon says to the server, by ssh, since there is
+// no key in a box. The repository remembers the URL as it is. Nil: it is not by ssh.
+func (u URL) rewritten() []string {
+	if !u.ssh {
+		return nil
+	}
+	plain := "git://" + u.at.String() + "/" + strings.TrimPrefix(u.path, "/")
+	return []string{"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=url." + plain + ".insteadOf", "GIT_CONFIG_VALUE_0=" + u.String()}
 }
 
 // name is what a clone is called where nobody says: the last part of the path.

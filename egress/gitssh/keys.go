@@ -1,0 +1,89 @@
+package gitssh
+
+import (
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strings"
+
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/knownhosts"
+)
+
+// Key reads a private key, which has no passphrase: nobody is there to type one.
+func Key(file string) (ssh.Signer, error) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	signer, err := ssh.ParsePrivateKey(b)
+	var locked *ssh.PassphraseMissingError
+	if errors.As(err, &locked) {
+		return nil, errors.New("it has a passphrase, and nobody is there to type it; make a key without one for this")
+	}
+	if err != nil {
+		return nil, errors.New("it is not a private key of ssh")
+	}
+	return signer, nil
+}
+
+// knownKeys are those that a server at an address may show, and their kinds: a server with
+// several shows the one that it is asked for. None known is an error that says what to do.
+func knownKeys(file, address string, remote net.Addr) (ssh.HostKeyCallback, []string, error) {
+	unknown := refused{fmt.Sprintf("the key of %s is not known; an operator compares what ssh-keyscan says with what the server's operator publishes, and adds it to %s", address, file)}
+	known, err := knownhosts.New(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil, unknown
+	}
+	if err != nil {
+		return nil, nil, refused{fmt.Sprintf("%s cannot be read; an operator looks at it", file)}
+	}
+	var none *knownhosts.KeyError
+	if err := known(address, remote, nobodysKey()); !errors.As(err, &none) || len(none.Want) == 0 {
+		return nil, nil, unknown
+	}
+	var kinds []string
+	for _, k := range none.Want {
+		for _, kind := range algorithms(k.Key.Type()) {
+			if !slices.Contains(kinds, kind) {
+				kinds = append(kinds, kind)
+			}
+		}
+	}
+	return known, kinds, nil
+}
+
+// algorithms are the ways that a key of a type signs.
+func algorithms(kind string) []string {
+	if kind == ssh.KeyAlgoRSA {
+		return []string{ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256}
+	}
+	return []string{kind}
+}
+
+// nobodysKey is one that no server has, to ask what is known.
+func nobodysKey() ssh.PublicKey {
+	k, err := ssh.NewPublicKey(ed25519.PublicKey(make([]byte, ed25519.PublicKeySize)))
+	if err != nil {
+		panic(err) // 32 bytes are a key
+	}
+	return k
+}
+
+// explain says what is wrong in words that an agent may read.
+func explain(address string, err error) error {
+	var other *knownhosts.KeyError
+	var revoked *knownhosts.RevokedError
+	switch {
+	case errors.As(err, &other):
+		return refused{fmt.Sprintf("%s shows another key than is known of it; somebody may be in between, so tell the operator", address)}
+	case errors.As(err, &revoked):
+		return refused{fmt.Sprintf("the key of %s was revoked; tell the operator", address)}
+	case strings.Contains(err.Error(), "unable to authenticate"):
+		return refused{fmt.Sprintf("%s does not take the key that the operator gave for it", address)}
+	}
+	return fmt.Errorf("%s does not speak ssh as it should", address)
+}
