@@ -36,6 +36,6 @@ func (b *builder) git(key, name string, raw ToolRule) {
 	}
 	b.Git.Varies = raw.Mitigation != nil && !*raw.Mitigation
 	if b.Git.Varies {
-		b.warn(key+".dns_rebinding_mitigation", "is false: a server's name may lead elsewhere from one question to the next, always to an address that is open")
+		b.warn(key+".dns_rebinding_mitigation", "is false: within one call a server's name may lead to another address from one question to the next")
 	}
 }

@@ -46,14 +46,8 @@ func (p *Pass) answer(ctx context.Context, q *dns.Msg) *dns.Msg {
 	if ask.Qtype != dns.TypeA && (ask.Qtype != dns.TypeAAAA || !rule.IPv6) {
 		return m // it exists, and has nothing of that kind
 	}
-	found, e := p.resolve(ctx, rule, network, text)
+	found, e := p.answerOf(ctx, rule, network, h)
 	e.Rule = rule.At
-	if e.Verdict == Allowed && rule.Steady && p.moved(h, found) {
-		e = Event{Verdict: AddressChanged, Rule: rule.At}
-	}
-	if e.Verdict == Allowed && !p.pin(h, found) {
-		e.Verdict = TooMany
-	}
 	say(e)
 	switch e.Verdict {
 	case Allowed:

@@ -26,6 +26,7 @@ type Pass struct {
 
 	mu     sync.Mutex
 	pins   map[netip.Addr][]host.Host // answers that it got, and to which questions
+	steady map[host.Host][]netip.Addr // the first answer to each
 	pairs  int                        // how many that are
 	open   int
 	bytes  int64
@@ -49,7 +50,7 @@ func (b *Broker) Open(r Run) *Pass {
 	if r.Log == nil {
 		r.Log = func(Event) {}
 	}
-	p := &Pass{broker: b, run: r, ports: r.Rules.ports(), pins: map[netip.Addr][]host.Host{}, tokens: logBurst, filled: time.Now()}
+	p := &Pass{broker: b, run: r, ports: r.Rules.ports(), pins: map[netip.Addr][]host.Host{}, steady: map[host.Host][]netip.Addr{}, tokens: logBurst, filled: time.Now()}
 	p.life, p.end = context.WithCancel(context.Background())
 	p.transport = p.client()
 	return p
@@ -93,21 +94,29 @@ func (p *Pass) resolve(ctx context.Context, r Rule, network, name string) ([]net
 	return out, Event{Verdict: Allowed, Class: string(last)}
 }
 
-// moved reports whether a name that has to keep its addresses has got others.
-func (p *Pass) moved(h host.Host, found []netip.Addr) bool {
+// answerOf is the addresses of a name for a rule. Where they are to stay the same for the
+// time of a run, the name is asked about once.
+func (p *Pass) answerOf(ctx context.Context, r Rule, network string, h host.Host) ([]netip.Addr, Event) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	had := false
-	for _, names := range p.pins {
-		had = had || slices.Contains(names, h)
+	had := p.steady[h]
+	p.mu.Unlock()
+	if r.Steady && had != nil {
+		return had, Event{Verdict: Allowed, Class: string(host.Classify(had[0])), Detail: "as it was answered before"}
 	}
-	return had && slices.ContainsFunc(found, func(a netip.Addr) bool { return !slices.Contains(p.pins[a], h) })
+	found, e := p.resolve(ctx, r, network, h.String())
+	if e.Verdict == Allowed && !p.pin(h, found) {
+		e.Verdict = TooMany
+	}
+	return found, e
 }
 
 // pin remembers answers, so that a connection to one of them is to the name.
 func (p *Pass) pin(h host.Host, found []netip.Addr) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.steady[h] == nil {
+		p.steady[h] = found
+	}
 	for _, a := range found {
 		if slices.Contains(p.pins[a], h) {
 			continue

@@ -18,7 +18,7 @@ type Rule struct {
 	IPv6   bool           // its addresses of IPv6 are told, too
 	Blind  bool           // TLS that names nobody, or hides whom, and what cannot be told from it, is let through
 	Inner  bool           // its addresses may be private ones, by their class
-	Steady bool           // the addresses of its first answer are all that it has for the run
+	Steady bool           // its name is asked about once: the addresses of the first answer are all that it has for the run
 	Via    Via            // who speaks to it for the box; nil: the box does
 	At     string         // where it is written
 }

@@ -14,7 +14,6 @@ const (
 
 	HostNotAllowed Verdict = "host_not_allowed" // no rule names it
 	AddressNotOpen Verdict = "address_not_open" // its address is not public, and the rule does not say the range
-	AddressChanged Verdict = "address_changed"  // the name has other addresses than it had, and has to keep them
 	NobodysAddress Verdict = "nobodys_address"  // it is not an answer that this run got
 	NoName         Verdict = "no_name"          // TLS that names nobody
 	HiddenName     Verdict = "hidden_name"      // TLS whose name is encrypted

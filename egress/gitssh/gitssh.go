@@ -137,17 +137,18 @@ func exchange(client *ssh.Client, command, protocol string, box net.Conn) error 
 	if err := session.Start(command); err != nil {
 		return errors.New("the server does not run git")
 	}
+	copied := make(chan struct{})
 	go func() {
+		defer close(copied)
 		io.Copy(to, box)
 		to.Close()
 	}()
 	n, _ := io.Copy(box, from)
-	ended := make(chan error, 1)
-	go func() { ended <- session.Wait() }()
-	select {
-	case err = <-ended:
-	case <-time.After(endWithin):
-	}
+	timer := time.AfterFunc(endWithin, func() { client.Close() })
+	defer timer.Stop()
+	err = session.Wait()
+	box.SetReadDeadline(time.Now()) // the server is done, whatever git still says
+	<-copied
 	if n == 0 && err != nil { // it said no word of git's
 		return fmt.Errorf("the server ended it: %s", said.text())
 	}

@@ -94,12 +94,12 @@ func (r runner) commit(ctx context.Context, w writ.Writ) (writ.Result, error) {
 	dir := at(w, "/directory")
 	verb := []string{"commit", "--no-verify", "--no-gpg-sign", "--no-post-rewrite", "--cleanup=strip", "--message=" + a.Message}
 	if len(a.Paths) == 0 {
-		return r.run(ctx, w, job{verb: append(verb, "--all"), dir: dir})
+		return r.run(ctx, w, job{verb: append(verb, "--all"), dir: dir, records: true})
 	}
 	paths := atAll(w, "/paths", len(a.Paths))
-	res, err := r.run(ctx, w, job{verb: []string{"add"}, operand: paths, dir: dir})
+	res, err := r.run(ctx, w, job{verb: []string{"add"}, operand: paths, dir: dir, records: true})
 	if err != nil || res.IsError {
 		return res, err
 	}
-	return r.run(ctx, w, job{verb: verb, dir: dir})
+	return r.run(ctx, w, job{verb: verb, dir: dir, records: true})
 }

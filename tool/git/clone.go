@@ -28,13 +28,15 @@ var cloneDefinition = define(tool.Definition{
 }, `{"type":"object","additionalProperties":false,"required":["url"],"properties":{`+urlSchema+`,
 	"directory":{"type":"string","x-writ-path":"write","description":"New directory; the last part of the URL in the workspace when left out."},
 	"branch":{"type":"string","maxLength":200,"x-writ-text":true,"description":"Branch or tag to check out; the server's choice when left out."},
-	"depth":{"type":"integer","minimum":1,"maximum":1000000,"description":"Fetch only so many commits; all when left out."},`+waitSchema+`}}`)
+	"depth":{"type":"integer","minimum":1,"maximum":1000000,"description":"Fetch only so many commits; all when left out."},
+	"blobless":{"type":"boolean","description":"Fetch of files only what is checked out, and of older ones none: for large repositories. Looking at an older file fails afterwards."},`+waitSchema+`}}`)
 
 type cloneArgs struct {
 	URL       string `json:"url"`
 	Directory string `json:"directory"`
 	Branch    string `json:"branch"`
 	Depth     int    `json:"depth"`
+	Blobless  bool   `json:"blobless"`
 	Timeout   int    `json:"timeout_seconds"`
 }
 
@@ -63,6 +65,9 @@ func (r runner) clone(ctx context.Context, w writ.Writ) (writ.Result, error) {
 	}
 	if a.Depth > 0 {
 		j.verb = append(j.verb, "--depth="+strconv.Itoa(a.Depth))
+	}
+	if a.Blobless {
+		j.verb = append(j.verb, "--filter=blob:none")
 	}
 	res, err := r.run(ctx, w, j)
 	if err == nil && !res.IsError {

@@ -23,7 +23,7 @@ var fetchDefinition = define(tool.Definition{
 	"remote":{"type":"string","maxLength":200,"x-writ-text":true,"description":"Below which name of refs/remotes the branches go; origin when left out."},
 	"branch":{"type":"string","maxLength":200,"x-writ-text":true,"description":"Only this branch; all when left out."},
 	"prune":{"type":"boolean","description":"Remove what is gone on the server from refs/remotes."},
-	"tags":{"type":"boolean","description":"Fetch all tags as well."},
+	"tags":{"type":"boolean","description":"Fetch all tags, or none; those of what is fetched when left out."},
 	"depth":{"type":"integer","minimum":1,"maximum":1000000,"description":"Fetch only so many commits."},`+waitSchema+`}}`)
 
 type fetchArgs struct {
@@ -32,7 +32,7 @@ type fetchArgs struct {
 	Remote    string `json:"remote"`
 	Branch    string `json:"branch"`
 	Prune     bool   `json:"prune"`
-	Tags      bool   `json:"tags"`
+	Tags      *bool  `json:"tags"`
 	Depth     int    `json:"depth"`
 	Timeout   int    `json:"timeout_seconds"`
 }
@@ -57,11 +57,12 @@ func (r runner) fetch(ctx context.Context, w writ.Writ) (writ.Result, error) {
 	which := cmp.Or(string(only), "*")
 	spec := "+refs/heads/" + which + ":refs/remotes/" + string(remote) + "/" + which
 	j := job{verb: []string{"fetch", "--no-recurse-submodules", "--no-auto-maintenance", "--no-write-fetch-head"}, operand: []string{u.String(), spec}, dir: at(w, "/directory"), url: &u, seconds: a.Timeout}
-	tags := "--no-tags"
-	if a.Tags {
-		tags = "--tags"
+	switch {
+	case a.Tags != nil && *a.Tags:
+		j.verb = append(j.verb, "--tags")
+	case a.Tags != nil:
+		j.verb = append(j.verb, "--no-tags")
 	}
-	j.verb = append(j.verb, tags)
 	if a.Prune {
 		j.verb = append(j.verb, "--prune")
 	}

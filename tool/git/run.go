@@ -17,6 +17,7 @@ type job struct {
 	verb    []string // and its options
 	operand []string // after --
 	bare    bool     // there is no --, since what would be after it would be something else
+	records bool     // it takes files into the repository
 	dir     string   // empty: the workspace
 	url     *URL     // nil: it goes nowhere
 	seconds int
@@ -33,7 +34,7 @@ var settings = []string{
 	"core.protectHFS=true", "core.protectNTFS=true", "credential.helper=", "credential.interactive=false",
 	"http.followRedirects=false", "http.proxy=", "http.sslVerify=true", "http.extraHeader=", "http.cookieFile=", "http.saveCookies=false",
 	"submodule.recurse=false", "fetch.recurseSubmodules=false", "push.recurseSubmodules=no", "status.submoduleSummary=false", "diff.ignoreSubmodules=dirty",
-	"diff.external=", "filter.lfs.smudge=", "filter.lfs.clean=", "filter.lfs.process=", "filter.lfs.required=false",
+	"diff.external=", "filter.lfs.smudge=", "filter.lfs.clean=", "filter.lfs.process=",
 	"transfer.bundleURI=false", "gc.auto=0", "maintenance.auto=false", "commit.gpgSign=false", "tag.gpgSign=false", "push.gpgSign=false", "log.showSignature=false", "gpg.program=false",
 	"push.followTags=false", "push.default=nothing", "advice.detachedHead=false", "init.defaultBranch=main", "color.ui=false", "log.decorate=short",
 }
@@ -52,6 +53,9 @@ func (j job) argv(agent string) []string {
 		"GIT_ALLOW_PROTOCOL="+allow, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_ATTR_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0",
 		"GIT_AUTHOR_NAME="+agent, "GIT_AUTHOR_EMAIL="+agent+"@writ.invalid", "GIT_COMMITTER_NAME="+agent, "GIT_COMMITTER_EMAIL="+agent+"@writ.invalid",
 		"git", "--no-pager", "--literal-pathspecs")
+	if !j.records { // what a filter would have made of a file must not be left out of a commit
+		out = append(out, "-c", "filter.lfs.required=false")
+	}
 	for _, s := range settings {
 		out = append(out, "-c", s)
 	}
