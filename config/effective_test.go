@@ -69,7 +69,7 @@ actions:
   custom:
     crm:write: high
 tools:
-  stat: {requires_approval: true, disabled: false, forbidden: false, max_invocations: 5/task, rate: 9/1h, only_after: [read_file], egress_class: read_only, dangerous: true, quorum: 3}
+  {stat: {requires_approval: true, disabled: false, forbidden: false, max_invocations: 5/task, rate: 9/1h, only_after: [read_file], egress_class: read_only, dangerous: true, quorum: 3}, git_clone: {hostname_allowlist: [git.example], dns_rebinding_mitigation: true}}
 sandboxing:
   default_backend: subprocess
   overrides: {git: auto}
@@ -96,7 +96,7 @@ approvals:
 upstreams:
   prog: {command: [p, -x], dir: $DIR/ws, env: {A: b}, read: [$DIR/ws], write: [$DIR/project], hosts: ["*.a.example:443"], prefix: none, enabled: [a], disabled: [b], cacheable: [a], relay: [sampling], call_timeout: 5s, connect_timeout: 6s, read_action: crm:write}
   remote: {url: "https://a.example/mcp", headers: {X-A: b}}
-egress: {hosts: {"db.example:5432": {class: read_only, ranges: ["10.0.0.0/8"], ipv6: false, unsafe_unnamed_tls: false}}}
+egress: {hosts: {"db.example:5432": {class: read_only, ranges: ["10.0.0.0/8"], ipv6: false, unsafe_unnamed_tls: false}}, ssh: {known_hosts: $DIR/file, hosts: {git.example: {key: "file:$DIR/tls/key.pem", user: deploy}}}}
 tool_disclosure: {active: always, l1_token_budget: 2000, l2_token_budget: 9000, auto_unload_on_budget_pressure: false, unload_threshold_percent: 70.5}
 secrets:
   store: {key_file: $DIR/tools/key}
@@ -361,7 +361,7 @@ agents:
   bot:
     workspace: main
     enforce_tool_policies: false
-    allowed: [raed_file, "@srv", "git_*", read_file]
+    allowed: [raed_file, "@srv", "mail_*", read_file]
     denied: [notebook]
 autonomy:
   presets:
@@ -373,7 +373,7 @@ autonomy:
 		"writ.yaml:6: agents.bot.enforce_tool_policies: is false: the argument gate records and does not deny",
 		`writ.yaml:7: agents.bot.allowed[0]: "raed_file" matches no tool there is; did you mean read_file?`,
 		`writ.yaml:7: agents.bot.allowed[1]: "@srv" matches no tool there is`,
-		`writ.yaml:7: agents.bot.allowed[2]: "git_*" matches no tool there is`,
+		`writ.yaml:7: agents.bot.allowed[2]: "mail_*" matches no tool there is`,
 	}
 	if diff := cmp.Diff(want, c.Warnings); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

@@ -9,6 +9,7 @@ import (
 	"math/big"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/writ-run/writ/tool"
 	"github.com/writ-run/writ/tool/exec"
 	"github.com/writ-run/writ/tool/files"
+	"github.com/writ-run/writ/tool/git"
 )
 
 // place is a directory with everything that configurations in testdata name.
@@ -79,7 +81,9 @@ func builtins(t testing.TB) []*tool.Tool {
 	must(t, err)
 	b, err := exec.Tools(nil, nil)
 	must(t, err)
-	return append(a, b...)
+	c, err := git.Tools(git.Options{})
+	must(t, err)
+	return slices.Concat(a, b, c)
 }
 
 func toolNames(t testing.TB) []string {

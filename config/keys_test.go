@@ -160,7 +160,7 @@ var rows = []row{
 	{key: "agents.*.overrides.network_allowlist", text: oneAgent + "agents: {bot: {workspace: main, overrides: {network: allowlist_only, network_allowlist: $X}}}\n", one: "[example.org]", other: "[example.com]",
 		see: reach("shell_command"), first: "deny network: argument /hosts/0: host \"example.com\" is not on the network allowlist", then: "ask hosts [example.com:443]"},
 	{key: "agents.*.overrides.git", text: oneAgent + "agents: {bot: {workspace: main, autonomy: full, overrides: {git: $X}}}\n", one: "full", other: "read_and_branch",
-		see: decided("git_push"), first: "allow autonomy: autonomy full runs all by itself", then: "deny git: git: read_and_branch does not take vcs:push"},
+		see: decided("git_push"), first: "ask egress_class: it changes something outside the workspace (class write)", then: "deny git: git: read_and_branch does not take vcs:push"},
 	{key: "agents.*.overrides.code_execution", text: oneAgent + "agents: {bot: {workspace: main, overrides: {code_execution: $X}}}\n", one: "containerized", other: "process",
 		see: isolation("code_runner"), first: "containerized", then: "process"},
 	{key: "agents.*.overrides.terminal", text: oneAgent + "agents: {bot: {workspace: main, overrides: {terminal: $X}}}\n", one: "none", other: "full",
@@ -182,7 +182,7 @@ var rows = []row{
 	{key: "roles.*.constraints.network_allowlist", text: oneAgent + "roles: {mine: {constraints: {network: allowlist_only, network_allowlist: $X}}}\nagents: {bot: {workspace: main, role: mine}}\n", one: "[example.org]", other: "[example.com]",
 		see: reach("shell_command"), first: "deny network: argument /hosts/0: host \"example.com\" is not on the network allowlist", then: "ask hosts [example.com:443]"},
 	{key: "roles.*.constraints.git", text: oneAgent + "roles: {mine: {constraints: {git: $X}}}\nagents: {bot: {workspace: main, role: mine, autonomy: full}}\n", one: "full", other: "read_and_branch",
-		see: decided("git_push"), first: "allow autonomy: autonomy full runs all by itself", then: "deny git: git: read_and_branch does not take vcs:push"},
+		see: decided("git_push"), first: "ask egress_class: it changes something outside the workspace (class write)", then: "deny git: git: read_and_branch does not take vcs:push"},
 	{key: "roles.*.constraints.code_execution", text: oneAgent + "roles: {mine: {constraints: {code_execution: $X}}}\nagents: {bot: {workspace: main, role: mine}}\n", one: "containerized", other: "process",
 		see: isolation("code_runner"), first: "containerized", then: "process"},
 	{key: "roles.*.constraints.terminal", text: oneAgent + "roles: {mine: {constraints: {terminal: $X}}}\nagents: {bot: {workspace: main, role: mine}}\n", one: "none", other: "full",
@@ -198,7 +198,7 @@ var rows = []row{
 	{key: "tool_access.levels.*.network_allowlist", text: oneAgent + "tool_access: {levels: {standard: {network: allowlist_only, network_allowlist: $X}}}\nagents: {bot: {workspace: main}}\n", one: "[]", other: "[example.com]",
 		see: reach("shell_command"), first: "deny network: argument /hosts/0: host \"example.com\" is not on the network allowlist", then: "ask hosts [example.com:443]"},
 	{key: "tool_access.levels.*.git", text: oneAgent + "tool_access: {levels: {standard: {git: $X}}}\nagents: {bot: {workspace: main, autonomy: full}}\n", one: "full", other: "local_only",
-		see: decided("git_push"), first: "allow autonomy: autonomy full runs all by itself", then: "deny git: git: local_only does not take vcs:push"},
+		see: decided("git_push"), first: "ask egress_class: it changes something outside the workspace (class write)", then: "deny git: git: local_only does not take vcs:push"},
 	{key: "tool_access.levels.*.code_execution", text: oneAgent + "tool_access: {levels: {standard: {code_execution: $X}}}\nagents: {bot: {workspace: main}}\n", one: "containerized", other: "process",
 		see: isolation("code_runner"), first: "containerized", then: "process"},
 	{key: "tool_access.levels.*.terminal", text: oneAgent + "tool_access: {levels: {standard: {terminal: $X}}}\nagents: {bot: {workspace: main}}\n", one: "none", other: "restricted_commands",
@@ -351,6 +351,21 @@ var rows = []row{
 		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.Egress[0].IPv6) }, first: "false", then: "true"},
 	{key: "egress.hosts.*.unsafe_unnamed_tls", text: "version: 1\negress: {hosts: {a.example: {unsafe_unnamed_tls: $X}}}\n", one: "false", other: "true", engine: true,
 		see: saidOfHosts, first: "a.example:443 write [] false", then: "a.example:443 write [] true"},
+	{key: "egress.ssh.known_hosts", text: "version: 1\negress: {ssh: {known_hosts: $X}}\n", one: "$DIR/file", other: "$DIR/ws", engine: true,
+		see: func(_ testing.TB, c *Config) string { return c.SSH.KnownHosts }, first: "$DIR/file", refusedOther: true,
+		then: "writ.yaml:2: egress.ssh.known_hosts: $DIR/ws is not a file; make one: ssh-keyscan HOST, and compare what it says with what the server's operator publishes"},
+	{key: "egress.ssh.hosts.*.key", text: "version: 1\negress: {ssh: {hosts: {a.example: {key: $X}}}}\n", one: "'file:$DIR/tls/key.pem'", other: "'$DIR/tls/key.pem'", engine: true,
+		see: logins, first: "a.example:22 git $DIR/tls/key.pem, hidden true", refusedOther: true,
+		then: "writ.yaml:2: egress.ssh.hosts.\"a.example\".key: is not where a private key is; write file: and its path, such as file:/etc/writ/deploy_key"},
+	{key: "egress.ssh.hosts.*.user", text: "version: 1\negress: {ssh: {hosts: {'a.example:2222': {user: $X, key: 'file:$DIR/tls/key.pem'}}}}\n", one: "deploy", other: "-x", engine: true,
+		see: logins, first: "a.example:2222 deploy $DIR/tls/key.pem, hidden true", refusedOther: true,
+		then: "writ.yaml:2: egress.ssh.hosts.\"a.example:2222\".user: \"-x\" is not the name of a user; write one such as git"},
+	{key: "tools.*.hostname_allowlist", text: "version: 1\ntools: {$X}\n", one: "git_clone: {hostname_allowlist: [Git.example]}", other: "git_push: {hostname_allowlist: [git.example]}", engine: true,
+		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.Git.Inner) }, first: "[git.example]", refusedOther: true,
+		then: "writ.yaml:2: tools.git_push.hostname_allowlist: belongs to git_clone, and holds for git_fetch and git_push too; write it there"},
+	{key: "tools.*.dns_rebinding_mitigation", text: "version: 1\ntools: {git_clone: {dns_rebinding_mitigation: $X}}\n", one: "true", other: "false", engine: true,
+		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.Git.Varies, c.Warnings) }, first: "false []",
+		then: "true [writ.yaml:2: tools.git_clone.dns_rebinding_mitigation: is false: within one call a server's name may lead to another address from one question to the next]"},
 	{key: "tool_disclosure.active", text: "version: 1\ntool_disclosure: {active: $X}\n", one: "auto", other: "always", engine: true,
 		see: disclosing, first: "31 true, 1 false", then: "31 true, 1 true"},
 	{key: "tool_disclosure.l1_token_budget", text: "version: 1\ntool_disclosure: {l1_token_budget: $X}\n", one: "250", other: "249", engine: true,
@@ -446,7 +461,6 @@ func extraTools(t testing.TB) []*tool.Tool {
 	t.Helper()
 	var out []*tool.Tool
 	for _, d := range []tool.Definition{
-		{Name: "git_push", Category: action.VersionControl, Action: "vcs:push"},
 		{Name: "deploy_trigger", Category: action.Deployment, Action: "deploy:staging"},
 		{Name: "crm_write", Category: action.Other, Action: "crm:write", Policy: policy.Policy{Risk: action.Low}},
 		{Name: "report", Category: action.FileSystem, Action: "code:read", Policy: policy.Policy{Files: policy.Files{Read: policy.Paths("/srv/**")}}},
@@ -513,6 +527,14 @@ func saidOfHosts(_ testing.TB, c *Config) string {
 	var out []string
 	for _, s := range c.Egress {
 		out = append(out, fmt.Sprint(s.Host, " ", s.Class, " ", s.Ranges, " ", s.Unnamed))
+	}
+	return strings.Join(out, ", ")
+}
+
+func logins(_ testing.TB, c *Config) string {
+	var out []string
+	for e, l := range c.SSH.Hosts {
+		out = append(out, fmt.Sprintf("%s %s %s, hidden %t", e, l.User, l.Key, slices.Contains(c.Own(), l.Key)))
 	}
 	return strings.Join(out, ", ")
 }

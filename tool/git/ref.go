@@ -13,7 +13,7 @@ type branch string
 
 // checkName refuses what git-check-ref-format does, and all that is not plain text.
 func checkName(argument, s string) (branch, error) {
-	bad := s == "" || len(s) > 200 || strings.Trim(s, nameChars+"/+=#") != "" || s[0] == '-' || s[0] == '/' || s == "HEAD" ||
+	bad := s == "" || len(s) > 200 || strings.Trim(s, nameChars+"/+=#") != "" || s[0] == '-' || s[0] == '+' || s[0] == '/' || s == "HEAD" ||
 		strings.HasSuffix(s, "/") || strings.HasSuffix(s, ".") || strings.Contains(s, "..") || strings.Contains(s, "//")
 	for part := range strings.SplitSeq(s, "/") {
 		bad = bad || strings.HasPrefix(part, ".") || strings.HasPrefix(part, "-") || strings.HasSuffix(part, ".lock")

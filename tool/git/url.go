@@ -70,10 +70,8 @@ func parseAbsolute(scheme, rest string) (URL, error) {
 	if err := u.point(address); err != nil {
 		return URL{}, err
 	}
-	if u.ssh && strings.HasPrefix(u.path, "/~") { // as git asks for it
-		u.path = u.path[1:]
-	}
-	return u, u.check()
+	err := u.check()
+	return u, err
 }
 
 // parseShort reads user@host:path, which is ssh at its own port.
@@ -95,7 +93,8 @@ func parseShort(s string) (URL, error) {
 	if err := u.point(address); err != nil {
 		return URL{}, err
 	}
-	return u, u.check()
+	err := u.check()
+	return u, err
 }
 
 // point reads the host by the one grammar there is for hosts.
@@ -113,7 +112,11 @@ func (u *URL) point(address string) error {
 	return nil
 }
 
+// check holds the rest against what can be said to a server.
 func (u *URL) check() error {
+	if u.ssh && strings.HasPrefix(u.path, "/~") { // as git asks for it
+		u.path = u.path[1:]
+	}
 	if strings.Trim(u.user, nameChars) != "" || strings.HasPrefix(u.user, "-") {
 		return fail("has a user that is no plain name, or a password; write the name alone: credentials are never in a call")
 	}
