@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/writ-run/writ/egress/lab"
+	"github.com/writ-run/writ/need"
 )
 
 // forge is a server of repositories, in a lab.
@@ -246,6 +247,7 @@ func TestGitURLs(t *testing.T) {
 // the key. It gives files of that key and of what is to be known of the server.
 func (f *forge) sshd(at, name string) (key, known string) {
 	f.t.Helper()
+	need.Programs(f.t, "sshd", "ssh-keygen")
 	dir := f.t.TempDir()
 	if err := os.Chmod(dir, 0o700); err != nil {
 		f.t.Fatal(err)
