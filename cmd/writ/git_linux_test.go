@@ -33,7 +33,7 @@ func newForge(t *testing.T) *forge {
 		InheritEnv: []string{"PATH"},
 	}
 	ca := lab.NewAuthority(t)
-	lab.Trust(t, ca)
+	ca.Trusted(t)
 	for _, at := range []string{lab.Public, lab.Other, lab.Private} {
 		lab.Serve(t, at+":443", ca, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if path, ok := strings.CutPrefix(r.URL.Path, "/elsewhere"); ok {

@@ -188,14 +188,6 @@ func Serve(t testing.TB, at string, authority *Authority, h http.Handler) {
 	t.Cleanup(func() { s.Close() })
 }
 
-// Trust makes an authority one of those that programs of the lab believe.
-func Trust(t *testing.T, a *Authority) {
-	t.Helper()
-	if err := unix.Mount(a.File, "/etc/ssl/certs/ca-certificates.crt", "", unix.MS_BIND, ""); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // Authority signs certificates for any name.
 type Authority struct {
 	File string // of its own certificate
