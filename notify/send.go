@@ -99,10 +99,10 @@ func (e Endpoint) request(ctx context.Context, m Message) (*http.Request, error)
 		return req, nil
 	}
 	secret, err := e.Secret(ctx)
-	if err == nil {
-		secret, err = Key(secret)
-	}
 	if err != nil {
+		return nil, unaddressed(err)
+	}
+	if secret, err = Key(secret); err != nil {
 		return nil, fmt.Errorf("secret: %w", err)
 	}
 	req.Header.Set("webhook-signature", sign(secret, m.ID, at, body))

@@ -367,11 +367,11 @@ func TestWebhookNeedsItsSecret(t *testing.T) {
 		spoil func()
 		want  string
 	}{
-		{func() { os.Chmod(path, 0o644) }, "secret: others can read or write " + path + " (mode 0644); run: chmod 600 " + path},
+		{func() { os.Chmod(path, 0o644) }, "secret file:" + path + ": others can read or change the file (mode 0644); run: chmod 600 " + path},
 		{func() { os.Chmod(path, 0o600); os.WriteFile(path, []byte("short\n"), 0o600) }, "secret: the secret has fewer than 16 bytes"},
 		{func() { os.WriteFile(path, []byte("whsec_?\n"), 0o600) }, "secret: what follows whsec_ is not base64"},
-		{func() { os.Remove(path) }, "no such file"},
-		{func() { w.edit("file:"+path, "env:WRIT_TEST_NO_SUCH"); w.must("", "config", "reload") }, "secret: env:WRIT_TEST_NO_SUCH is not set where the daemon runs"},
+		{func() { os.Remove(path) }, "secret file:" + path + ": there is no such file"},
+		{func() { w.edit("file:"+path, "env:WRIT_TEST_NO_SUCH"); w.must("", "config", "reload") }, "secret env:WRIT_TEST_NO_SUCH: the daemon has no such variable"},
 	} {
 		c.spoil()
 		if o := w.run("", "webhook", "test", "ops"); o.code != 1 || !strings.Contains(o.err, c.want) {
