@@ -160,11 +160,19 @@ func walk(w *world) map[string]func(d door) answer {
 		"verifyLedger": op("GET", "/v1/ledger/verify", ""),
 		"exportLedger": op("GET", "/v1/ledger/export", ""),
 		"listEgress":   op("GET", "/v1/egress?call=call_x&agent=coder&verdict=refused&after=0&limit=5", ""),
+		"reportEgress": op("POST", "/v1/egress", `{"events":[{"n":0,"at":"2026-01-01T00:00:00.000000000Z","agent":"","kind":"dns","host":"a.example","verdict":"allowed","sent":0,"received":0,"took_micros":1}]}`),
+		"setSecret":    op("POST", "/v1/secrets/crm", `{"value":"long enough","by":`+by+`}`),
+		"listSecrets":  op("GET", "/v1/secrets", ""),
+		"checkSecret":  op("POST", "/v1/secret-checks", `{"reference":"store:crm"}`),
+		"removeSecret": op("DELETE", "/v1/secrets/crm", ""),
+		"listConnections": func(door) answer {
+			w.more("connections: {crm: {base_url: 'http://127.0.0.1:1', auth: {type: bearer, secret: 'store:crm'}}}\n")
+			return root("GET", "/v1/connections", "")
+		},
+		"showConnection": op("GET", "/v1/connections/crm", ""),
+		"testConnection": op("POST", "/v1/connections/crm/test", ""),
 		"listWebhooks": func(door) answer {
-			text, err := os.ReadFile(filepath.Join(w.dir, "writ.yaml"))
-			must(w.t, err)
-			w.write("writ.yaml", string(text)+"approvals: {webhooks: {ops: {url: 'http://127.0.0.1:1/x', format: slack}}}\n")
-			root("POST", "/v1/config/reload", "")
+			w.more("approvals: {webhooks: {ops: {url: 'http://127.0.0.1:1/x', format: slack}}}\n")
 			return root("GET", "/v1/webhooks?limit=5", "")
 		},
 		"metrics":      op("GET", "/metrics", ""),
@@ -200,12 +208,22 @@ func walk(w *world) map[string]func(d door) answer {
 	}
 }
 
+// more adds to the configuration, and has it taken up.
+func (w *world) more(text string) {
+	was, err := os.ReadFile(filepath.Join(w.dir, "writ.yaml"))
+	must(w.t, err)
+	w.write("writ.yaml", string(was)+text)
+	if _, err := w.engine.Reload(w.t.Context()); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 // order is that of the walk: what ends something comes after what shows it.
 var order = []string{
 	"health", "openapi", "protectedResource", "protectedResourceMCP", "call", "batch", "openSession", "listSessions", "showSession", "startTask", "listTasks", "showTask", "rateTask", "endTask", "endSession",
 	"listTools", "showTool", "diffTool", "acceptTool", "waiveTool", "listWaivers", "endWaiver", "listUpstreams", "showUpstream", "testUpstream", "restartUpstream", "acceptUpstream", "listAgents", "showAgent", "delegate", "showTree", "endDelegation", "newToken", "revokeToken",
 	"listApprovals", "showApproval", "showArgument", "previewEdit", "decide", "listGrants", "revokeGrant",
-	"listInvocations", "showInvocation", "invocationEvents", "resolveInvocation", "cancelInvocation", "allInvocationEvents", "listLedger", "ledgerOfCall", "verifyLedger", "exportLedger", "listEgress", "listWebhooks", "testWebhook", "retryWebhook", "metrics", "events", "listSandboxes", "showSandbox", "killSandbox", "startUnconfined", "endUnconfined", "stop", "listStops", "lift",
+	"listInvocations", "showInvocation", "invocationEvents", "resolveInvocation", "cancelInvocation", "allInvocationEvents", "listLedger", "ledgerOfCall", "verifyLedger", "exportLedger", "listEgress", "reportEgress", "setSecret", "listSecrets", "checkSecret", "listConnections", "showConnection", "testConnection", "removeSecret", "listWebhooks", "testWebhook", "retryWebhook", "metrics", "events", "listSandboxes", "showSandbox", "killSandbox", "startUnconfined", "endUnconfined", "stop", "listStops", "lift",
 	"listPeople", "addPerson", "setRole", "setPassphrase", "explain", "showConfig", "reloadConfig", "doctor", "shutdown",
 }
 
