@@ -76,7 +76,7 @@ var edges = map[string]struct {
 	"strict":              {[]string{"action", "spell"}, "pure: names unknown words and the nearest known"},
 	"secret":              {[]string{""}, "errors are nouns"},
 	"tool/external":       {[]string{"", "action", "egress", "policy", "secret", "tool"}, "a family of tools over connections: what is refused on the way out it puts into words"},
-	"config":              {[]string{"", "access", "action", "disclose", "host", "policy", "profile", "secret", "spell", "strict", "tool", "tool/external", "wire"}, "builds the values deciding and tools work with"},
+	"config":              {[]string{"", "access", "action", "disclose", "host", "policy", "profile", "secret", "spell", "strict", "tool", "tool/external", "tool/web", "wire"}, "builds the values deciding and tools work with"},
 	"engine":              {[]string{"*"}, "the one place that joins everything"},
 	"client":              {[]string{""}, "the wire and the nouns on it: a program that only calls stays small"},
 	"oauth":               {[]string{"", "config", "host"}, "errors; addresses are held to the configuration's rules"},

@@ -12,6 +12,7 @@ import (
 	"github.com/writ-run/writ/secret"
 	"github.com/writ-run/writ/strict"
 	"github.com/writ-run/writ/tool/external"
+	"github.com/writ-run/writ/tool/web"
 	"github.com/writ-run/writ/wire"
 )
 
@@ -40,7 +41,7 @@ type Auth struct {
 	Headers  map[string]secret.Ref `yaml:"headers"`
 }
 
-// ConnectionType is what is spoken; there is http.
+// ConnectionType is http, or a search provider, whose own way of being asked is spoken.
 type ConnectionType string
 
 // AuthType is none, bearer, api_key, basic, oauth2_client or headers.
@@ -53,7 +54,7 @@ type Environment string
 type Method string
 
 func (t *ConnectionType) UnmarshalText(b []byte) error {
-	return word(t, "type of connection", b, "http")
+	return word(t, "type of connection", b, append([]string{"http"}, web.Providers()...)...)
 }
 func (t *AuthType) UnmarshalText(b []byte) error {
 	return word(t, "type of authentication", b, external.AuthTypes...)
@@ -73,6 +74,9 @@ func (n Connection) InForce() Connection {
 	}
 	if len(n.Methods) == 0 {
 		n.Methods = []Method{"GET", "HEAD"}
+		if web.Posts(string(n.Type)) {
+			n.Methods = []Method{"POST"}
+		}
 	}
 	return n
 }
@@ -125,7 +129,7 @@ func (c *Config) checkUser(d *strict.File, key, agent string) {
 func (n Connection) made(name string) (external.Connection, error) {
 	canonical, err := wire.Marshal(map[string]any{"name": name, "connection": n})
 	to, _ := Endpoint(n.BaseURL) // which was checked
-	out := external.Connection{Name: name, Host: to.String(), Base: strings.TrimSuffix(n.BaseURL, "/"), Paths: n.Paths, Rate: n.RateLimit, Digest: wire.Digest(canonical), Auth: external.Auth{
+	out := external.Connection{Name: name, Type: string(n.Type), Host: to.String(), Base: strings.TrimSuffix(n.BaseURL, "/"), Paths: n.Paths, Rate: n.RateLimit, Digest: wire.Digest(canonical), Auth: external.Auth{
 		Type: string(n.Auth.Type), Secret: n.Auth.Secret, Header: n.Auth.Header, User: n.Auth.User,
 		TokenURL: n.Auth.TokenURL, ClientID: n.Auth.ClientID, Scopes: n.Auth.Scopes, Headers: n.Auth.Headers,
 	}}
@@ -199,4 +203,14 @@ func (c *Config) Sensitivity(name string) access.Set[bool] {
 // Users are the agents that a connection is for.
 func (c *Config) Users(name string) access.Set[[]string] {
 	return access.Set[[]string]{V: c.File.Connections[name].Agents, At: c.At(strict.Member("connections", name) + ".agents")}
+}
+
+// Searches says whether a connection leads to a search provider.
+func (c *Config) Searches() bool {
+	for _, n := range c.Connections {
+		if n.Type != "http" {
+			return true
+		}
+	}
+	return false
 }

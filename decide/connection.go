@@ -12,6 +12,7 @@ import (
 type Connection struct {
 	Reach     writ.Connection
 	Host      string // normal form host:port
+	Posts     bool   // whatever goes over it goes by POST
 	Sensitive access.Set[bool]
 	// Agents may use it, with all below them; empty: everybody who may use a tool that
 	// takes connections. An agent below another is never listed itself: it reaches no
@@ -44,6 +45,9 @@ func (d *Decider) connection(out *writ.Decision, chain []link, t *writ.Target) {
 		add(out, writ.Ask, "connection", c.Sensitive.At, "connection %s is sensitive, so a person is asked each time", t.Value)
 	}
 	out.Class = min(out.Class, d.talking(c.Host, true)) // and what the method says, see below
+	if c.Posts {
+		out.Class = writ.ClassWrite
+	}
 	out.Confine.Connection = &c.Reach
 	n := &out.Confine.Network
 	n.Mode, n.IPv6 = writ.NetworkHosts, n.IPv6 || d.six(c.Host)

@@ -18,6 +18,7 @@ import (
 	"github.com/writ-run/writ/spell"
 	"github.com/writ-run/writ/strict"
 	"github.com/writ-run/writ/tool/external"
+	"github.com/writ-run/writ/tool/web"
 	"github.com/writ-run/writ/wire"
 )
 
@@ -72,7 +73,7 @@ func (r *rules) connections() map[string]decide.Connection {
 	out := make(map[string]decide.Connection, len(r.cfg.Connections))
 	for name, c := range r.cfg.Connections {
 		out[name] = decide.Connection{
-			Host: c.Host, Sensitive: r.cfg.Sensitivity(name), Agents: r.cfg.Users(name),
+			Host: c.Host, Posts: web.Posts(c.Type), Sensitive: r.cfg.Sensitivity(name), Agents: r.cfg.Users(name),
 			Reach: writ.Connection{Name: name, URL: c.Base, Auth: c.Auth.String(), Environment: string(r.cfg.File.Connections[name].Environment), Digest: c.Digest},
 		}
 	}
@@ -93,7 +94,13 @@ func (r *rules) connect(call *writ.Call) {
 			continue
 		}
 		t.Host = c.Host
-		if call.Tool == external.Name {
+		switch search := c.Type != "http"; {
+		case search && call.Tool != web.SearchName:
+			t.Problem = fmt.Sprintf("connection %s leads to a search provider, which %s asks", t.Value, web.SearchName)
+		case !search && call.Tool == web.SearchName:
+			t.Problem = fmt.Sprintf("connection %s does not lead to a search provider; its type is http", t.Value)
+		}
+		if call.Tool == external.Name && t.Problem == "" {
 			if _, err := request(c, call.Args); err != nil {
 				t.Problem = err.Error()
 			}

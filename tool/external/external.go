@@ -24,6 +24,7 @@ const Name = "external_api"
 // Connection is one of the operator's, checked.
 type Connection struct {
 	Name    string
+	Type    string // http, or the search provider that it leads to
 	Base    string // scheme, host, port and prefix, without a slash at the end
 	Host    string // the same host and port, in normal form
 	Auth    Auth

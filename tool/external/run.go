@@ -85,42 +85,56 @@ func (t *Client) run(ctx context.Context, w writ.Writ) (writ.Result, error) {
 	if err != nil {
 		return writ.Result{}, err
 	}
-	req, dropped, err := c.Request(a)
-	if err != nil {
-		return failed("%v", err), nil
-	}
-	if wait := t.rates.take(c.Name, c.Rate, time.Now()); wait > 0 {
-		after := int(math.Ceil(wait.Seconds()))
-		res := failed("the rate limit of connection %s is reached (%d requests a minute); retry_after: %d", c.Name, c.Rate, after)
-		res.Metadata = map[string]any{"retry_after": after}
-		return res, nil
-	}
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	p, err := t.prove(ctx, c)
-	if err != nil { // what is wrong with a secret is not for agents
-		return writ.Result{}, writ.Fail(writ.Internal, fmt.Sprintf("the credentials of connection %s cannot be had; an operator finds out why with: writ connection test %s", c.Name, c.Name), err)
+	p, req, dropped, refused, err := t.ready(ctx, c, a)
+	if err != nil {
+		return writ.Result{}, err
+	}
+	if refused != nil {
+		return *refused, nil
 	}
 	way, err := t.src.Reach(w)
 	if err != nil {
 		return writ.Result{}, err
 	}
 	defer way.Close()
-	return t.send(req.WithContext(ctx), way, c, p, dropped)
-}
-
-// send puts the credentials on, and makes a result of the answer without them.
-func (t *Client) send(req *http.Request, way Way, c Connection, p proof, dropped []string) (writ.Result, error) {
-	maps.Copy(req.Header, p.header)
-	res, err := way.RoundTrip(req)
+	res, err := t.sent(req, way, c, p)
 	if err != nil {
 		return unreached(c, err, p.hide), nil
 	}
 	defer res.Body.Close()
-	if res.StatusCode == http.StatusUnauthorized {
+	return answer(res, c, p.hide, dropped)
+}
+
+// ready makes a request, counts it, and gets the credentials for it. A result is why it
+// is not made, in words that a model can act on.
+func (t *Client) ready(ctx context.Context, c Connection, a Args) (p proof, req *http.Request, dropped []string, refused *writ.Result, err error) {
+	req, dropped, err = c.Request(a)
+	if err != nil {
+		return p, nil, nil, new(failed("%v", err)), nil
+	}
+	if wait := t.rates.take(c.Name, c.Rate, time.Now()); wait > 0 {
+		after := int(math.Ceil(wait.Seconds()))
+		res := failed("the rate limit of connection %s is reached (%d requests a minute); retry_after: %d", c.Name, c.Rate, after)
+		res.Metadata = map[string]any{"retry_after": after}
+		return p, nil, nil, &res, nil
+	}
+	if p, err = t.prove(ctx, c); err != nil { // what is wrong with a secret is not for agents
+		err = writ.Fail(writ.Internal, fmt.Sprintf("the credentials of connection %s cannot be had; an operator finds out why with: writ connection test %s", c.Name, c.Name), err)
+		return p, nil, nil, nil, err
+	}
+	return p, req.WithContext(ctx), dropped, nil, nil
+}
+
+// sent puts the credentials on where the request leaves.
+func (t *Client) sent(req *http.Request, way Way, c Connection, p proof) (*http.Response, error) {
+	maps.Copy(req.Header, p.header)
+	res, err := way.RoundTrip(req)
+	if err == nil && res.StatusCode == http.StatusUnauthorized {
 		t.tokens.drop(c)
 	}
-	return answer(res, c, p.hide, dropped)
+	return res, err
 }
 
 // unreached is the result where there was no answer. What a transport says may quote what

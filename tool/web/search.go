@@ -20,6 +20,16 @@ func Providers() []string {
 	return names
 }
 
+// Posts says whether a provider is asked by POST, which counts as changing something.
+func Posts(provider string) bool {
+	p, ok := providers[provider]
+	if !ok {
+		return false
+	}
+	a, err := p.ask(Query{Text: "x", Count: 1})
+	return err != nil || a.Method != http.MethodGet
+}
+
 // A Query is what is searched for.
 type Query struct {
 	Text  string

@@ -28,7 +28,8 @@ type Way interface {
 
 // Options are what the family needs of its engine.
 type Options struct {
-	Reach func(writ.Writ) (Way, error) // nil: the tools can be listed and not run
+	Reach  func(writ.Writ) (Way, error) // nil: the tools can be listed and not run
+	Search Searcher                     // nil: the same of web_search
 }
 
 // Tools are the tools of the family.
@@ -38,7 +39,7 @@ func Tools(o Options) ([]*tool.Tool, error) {
 	for _, d := range []struct {
 		definition tool.Definition
 		run        tool.Func
-	}{{requestDefinition, f.request}, {fetchDefinition, f.fetch}, {extractDefinition, f.extract}} {
+	}{{requestDefinition, f.request}, {fetchDefinition, f.fetch}, {extractDefinition, f.extract}, {searchDefinition, f.search}} {
 		t, err := tool.New(d.definition, answered(d.run))
 		if err != nil {
 			return nil, err
