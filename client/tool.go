@@ -31,6 +31,7 @@ type Tool struct {
 	Untrusted   bool            `json:"untrusted_output"`
 	Runs        string          `json:"runs"`
 	Runner      Runner          `json:"runner"`
+	Programs    []string        `json:"programs,omitempty" jsonschema:"all that its box executes; left out: what the agent's terminal opens"`
 	Brokered    bool            `json:"brokered,omitempty" jsonschema:"its requests are made by the egress broker, so that a call counts by its method"`
 	Digest      string          `json:"digest" jsonschema:"of the whole definition: a changed one is a new tool"`
 	State       string          `json:"state,omitempty" jsonschema:"for operators: builtin, library, accepted, suspended or disabled"`

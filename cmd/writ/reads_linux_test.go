@@ -56,6 +56,8 @@ class Get { public static void main(String[] a) throws Exception {
 		{"Go", reads, []string{program, "https://good.test/"}, got, `^$`},
 		{"Java", reads, []string{"java", java, "https://good.test/"}, got, ``},
 		{"git", reads, []string{"git", "ls-remote", "https://good.test/x"}, ``, `not valid: is this a git repository`},
+		{"what comes after", reads, []string{"sh", "-c", "curl -sS https://good.test/; curl -sS https://good.test/ | head -c 1; curl -sS https://good.test/ >/dev/null; sleep 0.2; echo; echo after"}, `^GET good\.test at 93\.184\.216\.34:443\nG\nafter\n$`, ``},
+		{"what the host knows by itself", reads, []string{"cat", "/etc/hosts"}, `^127\.0\.0\.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n$`, `^$`},
 		{"without variables", reads, []string{"env", "-i", "/usr/bin/curl", "-sS", "https://good.test/"}, got, `^$`},
 		{"a change", reads, []string{"curl", "-sS", "-d", "x", "https://good.test/"}, refused, `http good\.test:443: method_refused`},
 		{"a change by HTTP/1.1", reads, []string{"curl", "-sS", "--http1.1", "-X", "DELETE", "https://good.test/"}, refused, `method_refused`},

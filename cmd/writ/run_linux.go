@@ -60,7 +60,8 @@ func (a *app) runConfined(ctx context.Context, c *confined, argv []string) error
 	if err != nil {
 		return err
 	}
-	spec := sandbox.Spec{Argv: argv, Dir: dir, Env: map[string]string{}, Stdin: os.Stdin, Stdout: whileRead{os.Stdout}, Stderr: whileRead{os.Stderr}}
+	unread := make(chan struct{}, 1)
+	spec := sandbox.Spec{Argv: argv, Dir: dir, Env: map[string]string{}, Stdin: os.Stdin, Stdout: whileRead{os.Stdout, unread}, Stderr: whileRead{os.Stderr, unread}}
 	fg := native.Foreground{Tmp: runTmp, Wall: c.timeout.Duration, Home: map[string]string{}}
 	if text := gitIdentity(); text != "" {
 		fg.Home[".gitconfig"] = text
@@ -86,7 +87,7 @@ func (a *app) runConfined(ctx context.Context, c *confined, argv []string) error
 	var exit sandbox.Exit
 	var number int
 	err = unasked.Do(ctx, confine, "", func(_ context.Context, w writ.Writ) error {
-		exit, number, err = inForeground(d, w, spec, fg)
+		exit, number, err = inForeground(d, w, spec, fg, unread)
 		return err
 	})
 	if outlet != nil {
@@ -173,8 +174,9 @@ func ended(exit sandbox.Exit, number int) error {
 	return nil
 }
 
-// inForeground runs a command and passes on what a person at the terminal does.
-func inForeground(d *native.Driver, w writ.Writ, spec sandbox.Spec, fg native.Foreground) (exit sandbox.Exit, number int, err error) {
+// inForeground runs a command and passes on what a person at the terminal does, and that
+// nobody reads its output any more.
+func inForeground(d *native.Driver, w writ.Writ, spec sandbox.Spec, fg native.Foreground, unread <-chan struct{}) (exit sandbox.Exit, number int, err error) {
 	// Not the program's own context: a Ctrl-C is the command's to answer.
 	ctx := context.Background()
 	signals := make(chan os.Signal, 8)
@@ -213,17 +215,19 @@ func inForeground(d *native.Driver, w writ.Writ, spec sandbox.Spec, fg native.Fo
 	}
 	go func() {
 		for s := range signals {
-			if s == syscall.SIGWINCH {
-				if screen != nil {
-					resize(screen, out)
-				}
-				continue
-			}
-			p.Signal(s.(syscall.Signal))
-			if s == syscall.SIGPIPE { // its own output is read on here, so nothing else would tell it
-				time.AfterFunc(time.Second, func() { p.Signal(syscall.SIGKILL) })
+			switch {
+			case s == syscall.SIGPIPE: // of a connection, too; what is meant for the command comes by unread
+			case s != syscall.SIGWINCH:
+				p.Signal(s.(syscall.Signal))
+			case screen != nil:
+				resize(screen, out)
 			}
 		}
+	}()
+	go func() {
+		<-unread // its own output is read on here, so nothing else would tell it
+		p.Signal(syscall.SIGPIPE)
+		time.AfterFunc(time.Second, func() { p.Signal(syscall.SIGKILL) })
 	}()
 	exit, err = p.Wait(ctx)
 	<-shown
@@ -238,13 +242,19 @@ func isNull(f *os.File) bool {
 }
 
 // whileRead is an output of ours that somebody reads, for as long as they do: 'writ run'
-// is at the head of a pipeline. That they stop is no failure; SIGPIPE tells of it, and
-// must not end this program, which has to put the workspace in order.
-type whileRead struct{ io.Writer }
+// is at the head of a pipeline. That they stop is no failure, and unread is told of it.
+type whileRead struct {
+	io.Writer
+	unread chan<- struct{}
+}
 
 func (w whileRead) Write(p []byte) (int, error) {
 	n, err := w.Writer.Write(p)
 	if errors.Is(err, syscall.EPIPE) {
+		select {
+		case w.unread <- struct{}{}:
+		default:
+		}
 		return len(p), nil
 	}
 	return n, err

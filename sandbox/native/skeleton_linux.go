@@ -122,8 +122,12 @@ func (k *skeleton) devices(s *script) {
 	}
 }
 
-// resolver says who is asked about names: in a box the way out, whomever the host asks.
-const resolver = "/etc/resolv.conf"
+// own is what a box has in place of the host's: names are asked of the way out, whomever
+// the host asks, and none but the box's own is known without asking.
+var own = map[string]string{
+	"/etc/resolv.conf": "nameserver 127.0.0.1\n",
+	"/etc/hosts":       "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n",
+}
 
 // maxCopied bounds files of the system that are copied.
 const maxCopied = 4 << 20
@@ -132,9 +136,11 @@ const maxCopied = 4 << 20
 // are, symlinks where they lead into the system.
 func (k *skeleton) configuration(s *script) {
 	s.mkdir(k.at+"/etc", 0o755)
-	s.file(k.at+resolver, []byte("nameserver 127.0.0.1\n"))
+	for path, text := range own {
+		s.file(k.at+path, []byte(text))
+	}
 	for _, path := range reach.GlobAll(reach.SystemFiles) {
-		if path == resolver {
+		if own[path] != "" {
 			continue
 		}
 		info, err := os.Lstat(path)
