@@ -33,7 +33,16 @@ func (r *Refusal) Error() string {
 }
 
 func (e Event) refusal() *Refusal {
-	return &Refusal{Verdict: e.Verdict, Host: e.Host, Rule: e.Rule, Detail: e.Detail}
+	return &Refusal{Verdict: e.Verdict, Host: e.Host, Rule: e.Rule, Detail: e.told()}
+}
+
+// told is what more may be said to whom it was refused: of an address its kind, since which
+// one it is says something of the network here.
+func (e Event) told() string {
+	if e.Verdict == AddressNotOpen {
+		return "its address is " + e.Class
+	}
+	return e.Detail
 }
 
 // Dial connects to a host and port that the run may reach, for what runs in this process:
@@ -64,7 +73,7 @@ func (p *Pass) dial(ctx context.Context, network string, e *Event) (net.Conn, er
 		return nil, e.refusal()
 	}
 	e.Rule = rule.At
-	found, came := p.addresses(ctx, rule, to.Host)
+	found, came := p.addresses(ctx, rule, "ip", to.Host)
 	if e.Verdict, e.Class, e.Detail = came.Verdict, came.Class, came.Detail; e.Verdict != Allowed {
 		return nil, e.refusal()
 	}
@@ -93,7 +102,7 @@ func (p *Pass) dial(ctx context.Context, network string, e *Event) (net.Conn, er
 }
 
 // addresses are those of a host, all of which may be dialled.
-func (p *Pass) addresses(ctx context.Context, r Rule, h host.Host) ([]netip.Addr, Event) {
+func (p *Pass) addresses(ctx context.Context, r Rule, network string, h host.Host) ([]netip.Addr, Event) {
 	if a, ok := h.Addr(); ok {
 		class, open := r.open(a)
 		if !open {
@@ -101,7 +110,7 @@ func (p *Pass) addresses(ctx context.Context, r Rule, h host.Host) ([]netip.Addr
 		}
 		return []netip.Addr{a}, Event{Verdict: Allowed, Class: string(class)}
 	}
-	return p.resolve(ctx, r, "ip", h.String())
+	return p.resolve(ctx, r, network, h.String())
 }
 
 // dialWithin is how long one address may take to answer.

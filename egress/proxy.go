@@ -58,7 +58,7 @@ func (r *Relay) asked(rw http.ResponseWriter, req *http.Request) {
 		e.Took = time.Since(e.At)
 		r.pass.say(e)
 		rw.Header().Set("Connection", "close")
-		http.Error(rw, fmt.Sprintf("writ: %s: %s", e.Verdict, e.Detail), http.StatusForbidden)
+		http.Error(rw, fmt.Sprintf("writ: %s: %s", e.Verdict, e.told()), http.StatusForbidden)
 	}
 	if !r.pass.mayLog() {
 		panic(http.ErrAbortHandler)
@@ -74,7 +74,7 @@ func (r *Relay) asked(rw http.ResponseWriter, req *http.Request) {
 	}
 	may, at, refused := r.meant(to)
 	if refused != nil {
-		e.Verdict, e.Rule, e.Detail = refused.Verdict, refused.Rule, refused.Detail
+		e.Verdict, e.Class, e.Rule, e.Detail = refused.Verdict, refused.Class, refused.Rule, refused.Detail
 		fail()
 		return
 	}
@@ -116,7 +116,11 @@ func (r *Relay) meant(to host.Endpoint) (candidate, netip.AddrPort, *Event) {
 	if !ok {
 		return candidate{}, netip.AddrPort{}, &Event{Verdict: HostNotAllowed, Rule: to.String(), Detail: to.String() + " is not among the hosts of this call"}
 	}
-	found, came := r.pass.addresses(r.life, rule, to.Host)
+	network := "ip4"
+	if rule.IPv6 {
+		network = "ip"
+	}
+	found, came := r.pass.addresses(r.life, rule, network, to.Host)
 	if came.Verdict != Allowed {
 		came.Rule = rule.At
 		return candidate{}, netip.AddrPort{}, &came
@@ -141,7 +145,7 @@ func (r *Relay) socks(c *peeked, e Event) Event {
 	e.Host = to.String()
 	may, at, refused := r.meant(to)
 	if refused != nil {
-		e.Verdict, e.Rule, e.Detail = refused.Verdict, refused.Rule, refused.Detail
+		e.Verdict, e.Class, e.Rule, e.Detail = refused.Verdict, refused.Class, refused.Rule, refused.Detail
 		c.Write(socksReply(2)) // not allowed by the ruleset
 		return e
 	}

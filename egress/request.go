@@ -21,7 +21,7 @@ func (p *Pass) RoundTrip(req *http.Request) (*http.Response, error) {
 		return p.refused(req, e, "more than can be logged")
 	}
 	to, err := host.ParseURL(req.URL.String())
-	if err != nil || req.Host != "" && req.Host != req.URL.Host {
+	if err != nil || req.URL.Opaque != "" || req.Host != "" && req.Host != req.URL.Host {
 		e.Verdict = Malformed
 		return p.refused(req, e, "the address cannot be read, or names two hosts")
 	}

@@ -37,12 +37,13 @@ func (r *Relay) requests(c net.Conn, ends *ending, e Event, may []candidate, sec
 		Transport: &http.Transport{
 			DialContext:     func(context.Context, string, string) (net.Conn, error) { return w.dial() },
 			TLSClientConfig: secure, TLSHandshakeTimeout: seenWithin, ForceAttemptHTTP2: secure != nil,
-			DisableCompression: true, MaxConnsPerHost: 1, ResponseHeaderTimeout: r.pass.broker.o.Limits.Idle, MaxResponseHeaderBytes: 256 << 10,
+			DisableCompression: true, MaxConnsPerHost: requestsAtOnce, ResponseHeaderTimeout: r.pass.broker.o.Limits.Idle, MaxResponseHeaderBytes: 256 << 10,
 		},
 	}
 	defer w.proxy.Transport.(*http.Transport).CloseIdleConnections()
 	s := &http.Server{
 		Handler: w, ReadHeaderTimeout: beginWithin, IdleTimeout: r.pass.broker.o.Limits.Idle, MaxHeaderBytes: 64 << 10,
+		HTTP2:    &http.HTTP2Config{MaxConcurrentStreams: requestsAtOnce, MaxReceiveBufferPerConnection: 1 << 20},
 		ErrorLog: log.New(io.Discard, "", 0), DisableGeneralOptionsHandler: true,
 	}
 	once := &single{conn: c, done: make(chan struct{})}
@@ -56,6 +57,10 @@ func (r *Relay) requests(c net.Conn, ends *ending, e Event, may []candidate, sec
 	}
 	return e
 }
+
+// requestsAtOnce is how many requests of one connection there are at a time, in HTTP/2: of
+// each its headers are held while it waits.
+const requestsAtOnce = 8
 
 // web is the requests of one connection.
 type web struct {
@@ -115,12 +120,29 @@ func (w *web) decide(req *http.Request) (candidate, Verdict, string) {
 	if req.URL.Host != "" && !strings.EqualFold(req.URL.Host, req.Host) || req.Method == http.MethodConnect {
 		return none, Malformed, "the request names two hosts"
 	}
+	if !plainTarget(req) {
+		return none, Malformed, "what the request is for is no path"
+	}
 	m, ok := w.whom(req.Host)
 	if !ok {
 		return none, OtherName, fmt.Sprintf("the request is for %s, and the connection is to %s", show(req.Host), none.endpoint)
 	}
 	verdict, why := mayDo(w.relay.pass.class(m), req)
 	return m, verdict, why
+}
+
+// plainTarget says whether a request is for a path of its host and nothing else. What is
+// neither a path nor an address with a host would be written on as it came, and another
+// server could read a host out of it.
+func plainTarget(req *http.Request) bool {
+	path := req.URL.EscapedPath()
+	switch {
+	case req.URL.Opaque != "" || req.URL.User != nil:
+		return false
+	case path == "*":
+		return req.Method == http.MethodOptions
+	}
+	return strings.HasPrefix(path, "/") || path == "" && req.URL.Host != ""
 }
 
 // mayDo says whether a request is one that a class may send.

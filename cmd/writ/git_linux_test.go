@@ -200,6 +200,16 @@ tools:
 	if o := f.git(filepath.Join(f.root, "plain.git"), "log", "-1", "--format=%an %ae %s", "agents/topic"); o != "coder coder@writ.invalid mine\n" {
 		t.Errorf("what was pushed is %q", o)
 	}
+	// A repository that has a remote whose name is the URL leads nowhere else.
+	f.git(f.root, "clone", "-q", "--bare", filepath.Join(f.root, "plain.git"), "stolen.git")
+	f.git(filepath.Join(f.root, "stolen.git"), "config", "http.receivepack", "true")
+	f.git(filepath.Join(w.ws, "plain"), "config", "remote.https://forge.test/plain.git.url", "https://forge.test/stolen.git")
+	if o := w.agreed("git_push", map[string]any{"url": "https://forge.test/plain.git", "branch": "topic", "to": "again", "directory": "plain"}); o.code != 0 || !strings.Contains(o.out, "To https://forge.test/plain.git") {
+		t.Errorf("push: %+v", o)
+	}
+	if o := w.call("git_fetch", map[string]any{"url": "https://forge.test/plain.git", "directory": "plain"}); o.code != 0 || strings.Contains(o.out, "stolen") {
+		t.Errorf("fetch: %+v", o)
+	}
 	w.verifies()
 }
 

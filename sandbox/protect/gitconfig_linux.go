@@ -64,6 +64,9 @@ func risky(text string) []string {
 		}
 		if m := sectionLine.FindStringSubmatch(line); m != nil {
 			section, known = strings.ToLower(m[1])+".", true
+			if section == "remote." && strings.Contains(m[2], ":") { // git takes a URL for a remote of that name first
+				out = append(out, bare)
+			}
 			if strings.Contains(line, `"`) {
 				section += "*."
 			}

@@ -52,7 +52,7 @@ func (c *Connection) headers(given map[string]string) (kept http.Header, dropped
 			return nil, nil, errors.New("headers: a name has letters, digits and -, at most 128")
 		case len(value) > maxHeader || control(strings.ReplaceAll(value, "\t", "")) || strings.ContainsFunc(value, func(r rune) bool { return r > '~' }):
 			return nil, nil, fmt.Errorf("headers: the value of %s has a line break, a control character, what is not ASCII, or more than %d bytes", name, maxHeader)
-		case slices.ContainsFunc(credentials, func(part string) bool { return strings.Contains(low, part) }) || slices.Contains(c.Auth.headers(), low):
+		case slices.ContainsFunc(credentials, func(part string) bool { return strings.Contains(low, part) }) || low == "token" || slices.Contains(c.Auth.headers(), low):
 			dropped = append(dropped, http.CanonicalHeaderKey(name))
 		case slices.Contains(framing, low) || strings.HasPrefix(low, "x-forwarded-") || strings.HasPrefix(low, "proxy-"):
 			return nil, nil, fmt.Errorf("headers: %s is not for agents to write; leave it out", name)

@@ -102,7 +102,7 @@ func checkQuery(query string) error {
 }
 
 var credentialParameters = []string{
-	"access-token", "accesstoken", "api-key", "apikey", "auth-token", "authtoken", "client-secret", "oauth-token", "password", "private-token", "x-api-key",
+	"access-token", "accesstoken", "api-key", "apikey", "auth-token", "authtoken", "client-secret", "oauth-token", "password", "private-token", "x-api-key", "token", "key",
 }
 
 // folded is a name in small letters with - for _, as gateways read both alike.

@@ -105,6 +105,13 @@ func matchEscaped(text, form string) int {
 					next = append(next, p+n)
 				}
 			}
+			if gap := broken(text[p:]); i > 0 && gap > 0 {
+				for _, n := range escapes(text[p+gap:], form[i]) {
+					if !slices.Contains(next, p+gap+n) {
+						next = append(next, p+gap+n)
+					}
+				}
+			}
 		}
 		if len(next) == 0 {
 			return 0
@@ -112,6 +119,26 @@ func matchEscaped(text, form string) int {
 		places = next
 	}
 	return slices.Max(places)
+}
+
+// broken is how many bytes at the beginning of text only break a line or set what follows
+// apart, as encoders do that write so many characters a line.
+func broken(text string) int {
+	n := 0
+	for n < len(text) && n < 64 {
+		rest := text[n:]
+		switch {
+		case strings.IndexByte(" \t\r\n", rest[0]) >= 0:
+			n++
+		case strings.HasPrefix(rest, `\n`), strings.HasPrefix(rest, `\r`), strings.HasPrefix(rest, `\t`), strings.HasPrefix(rest, "=\n"):
+			n += 2
+		case strings.HasPrefix(rest, "=\r\n"):
+			n += 3
+		default:
+			return n
+		}
+	}
+	return n
 }
 
 // escapes is how many bytes at the beginning of text stand for a character: itself, %XX

@@ -3,6 +3,7 @@ package git
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"strconv"
 
 	"github.com/writ-run/writ"
@@ -56,7 +57,8 @@ func (r runner) fetch(ctx context.Context, w writ.Writ) (writ.Result, error) {
 	}
 	which := cmp.Or(string(only), "*")
 	spec := "+refs/heads/" + which + ":refs/remotes/" + string(remote) + "/" + which
-	j := job{verb: []string{"fetch", "--no-recurse-submodules", "--no-auto-maintenance", "--no-write-fetch-head"}, operand: []string{u.String(), spec}, dir: at(w, "/directory"), url: &u, seconds: a.Timeout}
+	nick := rand.Text()
+	j := job{remote: nick, verb: []string{"fetch", "--no-recurse-submodules", "--no-auto-maintenance", "--no-write-fetch-head"}, operand: []string{nick, spec}, dir: at(w, "/directory"), url: &u, seconds: a.Timeout}
 	switch {
 	case a.Tags != nil && *a.Tags:
 		j.verb = append(j.verb, "--tags")

@@ -3,6 +3,7 @@ package git
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/action"
@@ -51,8 +52,9 @@ func (r runner) push(ctx context.Context, w writ.Writ) (writ.Result, error) {
 	if a.Force {
 		spec = "+" + spec
 	}
+	remote := rand.Text()
 	return r.run(ctx, w, job{
-		verb: []string{"push", "--no-recurse-submodules", "--no-verify", "--no-signed", "--no-follow-tags"}, operand: []string{u.String(), spec},
+		remote: remote, verb: []string{"push", "--no-recurse-submodules", "--no-verify", "--no-signed", "--no-follow-tags"}, operand: []string{remote, spec},
 		dir: at(w, "/directory"), url: &u, seconds: a.Timeout,
 	})
 }

@@ -20,6 +20,7 @@ type job struct {
 	records bool     // it takes files into the repository
 	dir     string   // empty: the workspace
 	url     *URL     // nil: it goes nowhere
+	remote  string   // what the URL is called in this run: a repository could have a remote of the URL's own name, which leads elsewhere
 	seconds int
 }
 
@@ -58,6 +59,9 @@ func (j job) argv(agent string) []string {
 	}
 	for _, s := range settings {
 		out = append(out, "-c", s)
+	}
+	if j.remote != "" {
+		out = append(out, "-c", "remote."+j.remote+".url="+j.url.String())
 	}
 	if j.bare {
 		return append(out, j.verb...)
