@@ -97,7 +97,7 @@ cross:
 UNWATCHED := -gcflags='modernc.org/...=-race=false' -gcflags='golang.org/x/crypto/...=-race=false'
 
 test: deps build lint cross
-	WRIT_NEED=all $(GO) test -race $(UNWATCHED) -shuffle=on -timeout 20m ./...
+	WRIT_NEED=all $(GO) test -race $(UNWATCHED) -shuffle=on -timeout 40m ./...
 
 # Long races and crash loops.
 soak: deps build
