@@ -73,7 +73,7 @@ var commitDefinition = define(tool.Definition{
 	Failures: []string{"the directory is in no repository", "nothing has changed", "a path is not in the repository"},
 }, `{"type":"object","additionalProperties":false,"required":["message"],"properties":{
 	"message":{"type":"string","minLength":1,"maxLength":20000,"x-writ-text":true,"description":"First a line that says what it does; after an empty line, why."},`+dirSchema+`,
-	"paths":{"type":"array","maxItems":1000,"items":{"type":"string","minLength":1,"maxLength":4096,"x-writ-path":"read","x-writ-link":true},"description":"Files and directories to add first, new ones included; when left out, all that is known to git and has changed."}}}`)
+	"paths":{"type":"array","maxItems":1000,"items":{"type":"string","minLength":1,"maxLength":4096,"x-writ-path":"read","x-writ-link":true},"description":"Files and directories to add first, new ones included, from the workspace (project/parse.go, also with directory: project). When left out, all that git knows and that has changed: new files are committed only when they are named here. Protected names such as .vscode and .envrc are left out, and reported, unless they are named themselves."}}}`)
 
 type commitArgs struct {
 	Message   string   `json:"message"`
@@ -81,8 +81,7 @@ type commitArgs struct {
 	Paths     []string `json:"paths"`
 }
 
-// commit adds first where paths are named: two runs of git, of which the second commits
-// what is staged.
+// commit stages by itself what has no protected name, and commits then what is staged.
 func (r runner) commit(ctx context.Context, w writ.Writ) (writ.Result, error) {
 	var a commitArgs
 	if err := decode(w, &a); err != nil {
@@ -91,15 +90,27 @@ func (r runner) commit(ctx context.Context, w writ.Writ) (writ.Result, error) {
 	if strings.TrimSpace(a.Message) == "" || strings.ContainsRune(a.Message, 0) {
 		return writ.Result{}, writ.Fail(writ.Invalid, "git_commit: the message is empty, or has a NUL in it; write what the commit does", nil)
 	}
-	dir := at(w, "/directory")
-	verb := []string{"commit", "--no-verify", "--no-gpg-sign", "--no-post-rewrite", "--cleanup=strip", "--message=" + a.Message}
-	if len(a.Paths) == 0 {
-		return r.run(ctx, w, job{verb: append(verb, "--all"), dir: dir, records: true})
-	}
-	paths := atAll(w, "/paths", len(a.Paths))
-	res, err := r.run(ctx, w, job{verb: []string{"add"}, operand: paths, dir: dir, records: true})
+	dir, paths := at(w, "/directory"), atAll(w, "/paths", len(a.Paths))
+	without, res, err := r.protected(ctx, w, dir, paths)
 	if err != nil || res.IsError {
-		return res, err
+		return whose(res, paths), err
 	}
-	return r.run(ctx, w, job{verb: verb, dir: dir, records: true})
+	add := job{verb: []string{"add", "--pathspec-from-file=-", "--pathspec-file-nul"}, stdin: pathspecs(paths, without), bare: true, dir: dir, records: true}
+	if len(paths) == 0 {
+		add.verb = append(add.verb, "--update")
+	}
+	if res, err = r.run(ctx, w, add); err != nil || res.IsError {
+		return whose(res, paths), err
+	}
+	res, err = r.run(ctx, w, job{verb: []string{"commit", "--no-verify", "--no-gpg-sign", "--no-post-rewrite", "--cleanup=strip", "--message=" + a.Message}, dir: dir, records: true})
+	res.Content += leftOut(without)
+	return res, err
+}
+
+// whose says of paths that git did not find where they begin.
+func whose(res writ.Result, paths []string) writ.Result {
+	if len(paths) > 0 {
+		res.Content += "[paths are from the workspace, not from directory]\n"
+	}
+	return res
 }

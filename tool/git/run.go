@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/writ-run/writ"
@@ -18,6 +19,7 @@ type job struct {
 	operand []string // after --
 	bare    bool     // there is no --, since what would be after it would be something else
 	records bool     // it takes files into the repository
+	stdin   string   // pathspecs of ours, with what git reads into them
 	dir     string   // empty: the workspace
 	url     *URL     // nil: it goes nowhere
 	remote  string   // what the URL is called in this run: a repository could have a remote of the URL's own name, which leads elsewhere
@@ -53,7 +55,10 @@ func (j job) argv(agent string) []string {
 	out = append(out,
 		"GIT_ALLOW_PROTOCOL="+allow, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_ATTR_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0",
 		"GIT_AUTHOR_NAME="+agent, "GIT_AUTHOR_EMAIL="+agent+"@writ.invalid", "GIT_COMMITTER_NAME="+agent, "GIT_COMMITTER_EMAIL="+agent+"@writ.invalid",
-		"git", "--no-pager", "--literal-pathspecs")
+		"git", "--no-pager")
+	if j.stdin == "" {
+		out = append(out, "--literal-pathspecs")
+	}
 	if !j.records { // what a filter would have made of a file must not be left out of a commit
 		out = append(out, "-c", "filter.lfs.required=false")
 	}
@@ -77,7 +82,7 @@ func (r runner) run(ctx context.Context, w writ.Writ, j job) (writ.Result, error
 		}
 		j.seconds = cmp.Or(j.seconds, outwardFor)
 	}
-	res, err := exec.Run(ctx, r.Boxes, w, sandbox.Spec{Argv: j.argv(w.Call().Agent), Dir: j.dir, Timeout: time.Duration(j.seconds) * time.Second})
+	res, err := exec.Run(ctx, r.Boxes, w, sandbox.Spec{Argv: j.argv(w.Call().Agent), Stdin: strings.NewReader(j.stdin), Dir: j.dir, Timeout: time.Duration(j.seconds) * time.Second})
 	if err != nil || !res.IsError || j.url == nil || r.Refused == nil {
 		return res, err
 	}
