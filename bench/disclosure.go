@@ -16,7 +16,7 @@ import (
 func disclosure() error {
 	var real []*tool.Tool
 	for _, family := range []func() ([]*tool.Tool, error){
-		files.Tools, func() ([]*tool.Tool, error) { return exec.Tools(nil, nil) }, func() ([]*tool.Tool, error) { return admin.Tools(nil) },
+		files.Tools, func() ([]*tool.Tool, error) { return exec.Tools(exec.Options{}) }, func() ([]*tool.Tool, error) { return admin.Tools(nil) },
 	} {
 		tools, err := family()
 		if err != nil {

@@ -79,7 +79,7 @@ func builtins(t testing.TB) []*tool.Tool {
 	t.Helper()
 	a, err := files.Tools()
 	must(t, err)
-	b, err := exec.Tools(nil, nil)
+	b, err := exec.Tools(exec.Options{})
 	must(t, err)
 	c, err := git.Tools(git.Options{})
 	must(t, err)

@@ -34,7 +34,7 @@ func catalog(t testing.TB) []*tool.Tool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := exec.Tools(nil, nil)
+	x, err := exec.Tools(exec.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -157,7 +157,11 @@ func builtins(boxes exec.Starter, jobs *exec.Jobs, e *Engine) ([]*tool.Tool, err
 	if err != nil {
 		return nil, err
 	}
-	execTools, err := exec.Tools(boxes, jobs)
+	running := exec.Options{Boxes: boxes, Jobs: jobs}
+	if e != nil {
+		running.Refused = e.refusedHosts
+	}
+	execTools, err := exec.Tools(running)
 	if err != nil {
 		return nil, err
 	}

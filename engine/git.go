@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"fmt"
 	"slices"
 
@@ -10,7 +9,6 @@ import (
 	"github.com/writ-run/writ/egress"
 	"github.com/writ-run/writ/egress/gitssh"
 	"github.com/writ-run/writ/host"
-	"github.com/writ-run/writ/store"
 	"github.com/writ-run/writ/tool/git"
 )
 
@@ -64,25 +62,4 @@ func usable(said config.SSH) error {
 		}
 	}
 	return nil
-}
-
-// refusedOutside says what a call was not let out to, for whoever made it: the host is
-// the call's own, and of an address no more than its kind is said.
-func (e *Engine) refusedOutside(ctx context.Context, call string) []string {
-	rows, err := e.store.EgressAfter(ctx, store.EgressOf{Call: call, Refused: true}, 0, 10)
-	if err != nil {
-		return nil
-	}
-	var out []string
-	said := map[string]bool{}
-	for _, r := range rows {
-		line := r.Host + ": " + r.Verdict
-		if r.Class != "" {
-			line += ", its address is " + r.Class
-		}
-		if !said[line] {
-			out, said[line] = append(out, line), true
-		}
-	}
-	return out
 }

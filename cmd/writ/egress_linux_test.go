@@ -41,7 +41,8 @@ func TestCallReachesHosts(t *testing.T) {
 		t.Errorf("the person is not told where it goes:\n%s", o)
 	}
 	w.approves(id)
-	if o := call(both, "good.test"); o.code != 0 || o.out != "GET good.test at "+lab.Public+":443\n" {
+	const told = "[not let out: bad.test: host_not_allowed (bad.test:443 in hosts, or in reads to read only, would ask for it)]\n"
+	if o := call(both, "good.test"); o.code != 0 || o.out != "GET good.test at "+lab.Public+":443\n"+told {
 		t.Errorf("approved: %+v", o)
 	}
 	seen, log := map[string]bool{}, w.must("", "egress", "log", "--call", id, "--json")
@@ -65,7 +66,7 @@ func TestCallReachesHosts(t *testing.T) {
 	}
 
 	// A host that only counts as read is reached without a person, by reading alone.
-	if o := call("curl -sm 5 http://read.test/; curl -sm 5 -d x http://read.test/; exit 0", "read.test:80"); o.code != 0 || o.out != "GET read.test at "+lab.Other+":80\nwrit: method_refused: a call that only reads sends GET, HEAD and OPTIONS\n" {
+	if o := call("curl -sm 5 http://read.test/; curl -sm 5 -d x http://read.test/; exit 0", "read.test:80"); o.code != 0 || o.out != "GET read.test at "+lab.Other+":80\nwrit: method_refused: a call that only reads sends GET, HEAD and OPTIONS\n[not let out: read.test:80: method_refused (only reading gets there; what is named in hosts may do more, unless the operator says that it is read_only)]\n" {
 		t.Errorf("read only by rule: %+v", o)
 	}
 
@@ -74,8 +75,8 @@ func TestCallReachesHosts(t *testing.T) {
 	unnamed := "echo | timeout 5 openssl s_client -noservername -connect %s:443 2>/dev/null | grep -c '^-----BEGIN CERT'; exit 0"
 	for _, c := range []struct{ command, host, want string }{
 		{"curl -skm 5 https://%s/; exit 0", "inner.test", "GET inner.test at " + lab.Private + ":443\n"},
-		{"curl -skm 5 https://%s/; exit 0", "hidden.test", "[no output]\n"},
-		{unnamed, "blind.test", "1\n"}, {unnamed, "good.test", "0\n"},
+		{"curl -skm 5 https://%s/; exit 0", "hidden.test", "[no output]\n[not let out: hidden.test: address_not_open, its address is private]\n"},
+		{unnamed, "blind.test", "1\n"}, {unnamed, "good.test", "0\n[not let out: good.test:443: no_name (use the host's name, not its address)]\n"},
 	} {
 		command := fmt.Sprintf(c.command, c.host)
 		if o := call(command, c.host); o.code != 4 {

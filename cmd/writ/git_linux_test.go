@@ -172,7 +172,7 @@ tools:
 		t.Errorf("the cloud's: %+v", o)
 	}
 	// The list is for git's tools alone.
-	if o := w.call("shell_command", map[string]any{"command": "curl -sm 5 https://inner.test/; echo $?", "hosts": []string{"inner.test"}}); o.code != 0 || o.out != "6\n" {
+	if o := w.call("shell_command", map[string]any{"command": "curl -sm 5 https://inner.test/; echo $?", "hosts": []string{"inner.test"}}); o.code != 0 || o.out != "6\n[not let out: inner.test: address_not_open, its address is private]\n" {
 		t.Errorf("by curl: %+v", o)
 	}
 

@@ -119,7 +119,7 @@ func TestCallReads(t *testing.T) {
 		return w.call("shell_command", map[string]any{"command": command, "reads": []string{host}})
 	}
 	const both = "curl -sSm 5 https://good.test/; curl -sSm 5 -d x https://good.test/"
-	if o := call(both, "good.test"); o.code != 0 || o.out != "GET good.test at "+lab.Public+":443\nwrit: method_refused: a call that only reads sends GET, HEAD and OPTIONS\n" {
+	if o := call(both, "good.test"); o.code != 0 || o.out != "GET good.test at "+lab.Public+":443\nwrit: method_refused: a call that only reads sends GET, HEAD and OPTIONS\n[not let out: good.test:443: method_refused (only reading gets there; what is named in hosts may do more, unless the operator says that it is read_only)]\n" {
 		t.Errorf("%+v", o)
 	}
 	if o := w.call("code_runner", map[string]any{"language": "python", "reads": []string{"good.test"},

@@ -41,5 +41,5 @@ func (r runner) code(ctx context.Context, w writ.Writ) (writ.Result, error) {
 		return writ.Result{}, writ.Fail(writ.Denied, "denied: with terminal: none there is no bash", nil)
 	}
 	argv := map[string][]string{"python": {"python3", "-"}, "javascript": {"node", "-"}, "bash": {"bash", "-o", "pipefail", "-s"}}[a.Language]
-	return Run(ctx, r.boxes, w, sandbox.Spec{Argv: argv, Stdin: strings.NewReader(a.Code), Timeout: time.Duration(a.Timeout) * time.Second})
+	return r.run(ctx, w, sandbox.Spec{Argv: argv, Stdin: strings.NewReader(a.Code), Timeout: time.Duration(a.Timeout) * time.Second})
 }

@@ -5,6 +5,7 @@ package exec
 
 import (
 	"context"
+	"strings"
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/action"
@@ -18,10 +19,19 @@ type Starter interface {
 	Start(context.Context, writ.Writ, sandbox.Spec) (sandbox.Box, string, error)
 }
 
-// Tools are the tools of the family. Without boxes and jobs they can be listed and
-// not run.
-func Tools(boxes Starter, jobs *Jobs) ([]*tool.Tool, error) {
-	r := runner{boxes, jobs}
+// Options are what the tools need of an engine. Without boxes and jobs they can be listed
+// and not run.
+type Options struct {
+	Boxes Starter
+	Jobs  *Jobs
+	// Refused says what a call was not let out to, and what would change that; nil:
+	// nobody knows.
+	Refused func(ctx context.Context, call string) []string
+}
+
+// Tools are the tools of the family.
+func Tools(o Options) ([]*tool.Tool, error) {
+	r := runner{boxes: o.Boxes, jobs: o.Jobs, refused: o.Refused}
 	shell, err := tool.New(shellDefinition, r.shell)
 	if err != nil {
 		return nil, err
@@ -35,8 +45,31 @@ func Tools(boxes Starter, jobs *Jobs) ([]*tool.Tool, error) {
 }
 
 type runner struct {
-	boxes Starter
-	jobs  *Jobs
+	boxes   Starter
+	jobs    *Jobs
+	refused func(ctx context.Context, call string) []string
+}
+
+// run runs a command, and says what it was not let out to: the program itself knows only
+// that nobody answered.
+func (r runner) run(ctx context.Context, w writ.Writ, spec sandbox.Spec) (writ.Result, error) {
+	res, err := Run(ctx, r.boxes, w, spec)
+	if err == nil && w.Confinement().Network.Mode != writ.NetworkNone {
+		res.Content += r.outside(ctx, w.Call().ID)
+	}
+	return res, err
+}
+
+// outside is one line of what a call was not let out to; empty: nothing.
+func (r runner) outside(ctx context.Context, call string) string {
+	if r.refused == nil {
+		return ""
+	}
+	list := r.refused(ctx, call)
+	if len(list) == 0 {
+		return ""
+	}
+	return "[not let out: " + strings.Join(list, "; ") + "]\n"
 }
 
 // boxed is what a program of this family declares: files and programs as far as

@@ -11,7 +11,7 @@ import (
 
 func definitions(t *testing.T) map[string]*tool.Tool {
 	t.Helper()
-	tools, err := Tools(nil, nil)
+	tools, err := Tools(Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,6 +45,7 @@ type job struct {
 	number  int64  // in the order of their starts
 	root    string // the agent at the top of its chain, whose jobs are counted together
 	command string
+	outside bool // it has hosts to reach
 	began   time.Time
 	output  *capture
 	cancel  context.CancelFunc // kills it; gone says when that is done

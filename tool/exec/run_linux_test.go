@@ -70,7 +70,7 @@ func TestCode(t *testing.T) {
 // Without a registry of jobs nothing runs in the background, and nothing is found.
 func TestNoJobs(t *testing.T) {
 	w := newWorld(t)
-	tools, err := Tools(driver, nil)
+	tools, err := Tools(Options{Boxes: driver})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,7 @@ func (r runner) shell(ctx context.Context, w writ.Writ) (writ.Result, error) {
 		}
 	}
 	if !a.Background {
-		return Run(ctx, r.boxes, w, spec)
+		return r.run(ctx, w, spec)
 	}
 	spec.Timeout = cmp.Or(spec.Timeout, sandbox.MaxWall)
 	id, driver, err := r.jobs.start(ctx, w, spec, a.Command)

@@ -71,7 +71,11 @@ func (r runner) job(ctx context.Context, w writ.Writ) (writ.Result, error) {
 	}
 	switch a.Do {
 	case "output":
-		return r.jobs.read(j, a)
+		res, err := r.jobs.read(j, a)
+		if err == nil && j.outside {
+			res.Content += r.outside(ctx, r.jobs.view(j).Call)
+		}
+		return res, err
 	case "cancel":
 		if err := r.jobs.kill(ctx, j); err != nil {
 			return writ.Result{}, err

@@ -77,7 +77,7 @@ func worldIn(ws string) (*world, error) {
 		defer w.mu.Unlock()
 		w.ended = append(w.ended, e)
 	}
-	tools, err := Tools(driver, w.jobs)
+	tools, err := Tools(Options{Boxes: driver, Jobs: w.jobs})
 	for _, t := range tools {
 		w.tools[t.Name] = t
 	}
