@@ -76,7 +76,11 @@ func (p *Pass) resolve(ctx context.Context, r Rule, network, name string) ([]net
 	defer cancel()
 	found, err := p.broker.o.Resolver.LookupNetIP(ctx, network, name+".") // as it is, not below a domain of this machine
 	if err != nil || len(found) == 0 {
-		return nil, Event{Verdict: NotResolved, Detail: "the name has no address"}
+		why := "the name has no address"
+		if network == "ip4" && p.hasIPv6(ctx, name) {
+			why = OnlyIPv6
+		}
+		return nil, Event{Verdict: NotResolved, Detail: why}
 	}
 	if len(found) > mostAddresses {
 		return nil, Event{Verdict: TooMany, Detail: "the name has too many addresses"}
@@ -92,6 +96,13 @@ func (p *Pass) resolve(ctx context.Context, r Rule, network, name string) ([]net
 		out, last = append(out, a), class
 	}
 	return out, Event{Verdict: Allowed, Class: string(last)}
+}
+
+// hasIPv6 reports whether a name that has no address of IPv4 has one of IPv6, for whoever
+// asks why it was not reached.
+func (p *Pass) hasIPv6(ctx context.Context, name string) bool {
+	found, err := p.broker.o.Resolver.LookupNetIP(ctx, "ip6", name+".")
+	return err == nil && len(found) > 0
 }
 
 // answerOf is the addresses of a name for a rule. Where they are to stay the same for the

@@ -27,6 +27,9 @@ const (
 	NotConnected   Verdict = "not_connected"    // the other side does not answer
 )
 
+// OnlyIPv6 is the detail of a name that was not resolved since its rule does not have IPv6.
+const OnlyIPv6 = "the name has addresses of IPv6 alone"
+
 // Verdicts are all there are.
 func Verdicts() []Verdict {
 	return []Verdict{Allowed, HostNotAllowed, AddressNotOpen, NobodysAddress, NoName, HiddenName, OtherName, NotSeen, MethodRefused, Malformed, TooMany, TooMuch, NotResolved, NotConnected}

@@ -54,7 +54,7 @@ can reach. With a terminal, the command has one of its own: full-screen programs
 job control work, Ctrl-C reaches the command; without one for its output it has no
 input from the keyboard.
 
---policy reads the same from a file: read, write, env, programs, hosts, reads, ranges,
+--policy reads the same from a file: read, write, env, programs, hosts, reads, ranges, ipv6,
 timeout, memory_mib, pids. Flags add to it, and its paths are from where it lies.
 
 Exit code: the command's; 128 and the signal's number where one ended it; 124 after

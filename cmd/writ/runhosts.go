@@ -25,12 +25,15 @@ func (c *confined) network(told *refusals) (writ.Network, sandbox.Outlet, error)
 		if len(c.ranges) > 0 {
 			return writ.Network{}, nil, usagef("--allow-range says which addresses the hosts of --allow-host and --read-host may have; name a host")
 		}
+		if c.six {
+			return writ.Network{}, nil, usagef("--ipv6 says how the hosts of --allow-host and --read-host may be reached; name a host")
+		}
 		return writ.Network{}, nil, nil
 	}
 	var ranges []netip.Prefix
 	for _, text := range c.ranges {
-		p, err := netip.ParsePrefix(text)
-		if err != nil || p != p.Masked() {
+		p, ok := parseRange(text)
+		if !ok {
 			return writ.Network{}, nil, usagef("--allow-range %q: write a range such as 10.0.0.0/8", text)
 		}
 		ranges = append(ranges, p)
@@ -49,6 +52,7 @@ func (c *confined) network(told *refusals) (writ.Network, sandbox.Outlet, error)
 		*list = append(*list, p.String())
 		rules = append(rules, egress.Rule{Host: p, Reads: reads, IPv6: c.six, Ranges: ranges, At: flag + " " + p.String()})
 	}
+	told.rules = rules
 	broker := egress.New(egress.Options{})
 	return net, func(w writ.Writ, m sandbox.Mouth) (io.Closer, error) {
 		pass := broker.Open(egress.Run{Call: w.Call().ID, Agent: w.Call().Agent, Class: w.Decision().Class, Rules: rules, Log: told.tell})
@@ -58,6 +62,12 @@ func (c *confined) network(told *refusals) (writ.Network, sandbox.Outlet, error)
 		}
 		return outOf{pass.Serve(m), authority}, nil
 	}, nil
+}
+
+// parseRange reads a range of addresses, written as its first one.
+func parseRange(text string) (netip.Prefix, bool) {
+	p, err := netip.ParsePrefix(text)
+	return p, err == nil && p == p.Masked()
 }
 
 // outOf is the way out of the box.
@@ -72,7 +82,8 @@ func (o outOf) Authority() []byte { return o.authority }
 // refusals tells a person what a command was kept from, each once, and keeps all that it
 // did for the daemon's log.
 type refusals struct {
-	to io.Writer
+	to    io.Writer
+	rules egress.Rules
 
 	mu   sync.Mutex
 	seen map[string]bool
@@ -128,7 +139,7 @@ func (r *refusals) tell(e egress.Event) {
 	if e.Verdict == egress.Allowed {
 		return
 	}
-	line := fmt.Sprintf("writ run: %s %s: %s%s", e.Kind, visible(e.Host), e.Verdict, because(e))
+	line := fmt.Sprintf("writ run: %s %s: %s%s", e.Kind, visible(e.Host), e.Verdict, r.because(e))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.seen[line] || len(r.seen) > mostRefusals {
@@ -139,23 +150,4 @@ func (r *refusals) tell(e egress.Event) {
 		line = "writ run: and more that is not shown"
 	}
 	fmt.Fprintln(r.to, line+"\r")
-}
-
-// because is what more there is to say, and what would change it.
-func because(e egress.Event) string {
-	switch e.Verdict {
-	case egress.NobodysAddress:
-		if a := e.Address.Addr(); !host.Classify(a).Public() {
-			return fmt.Sprintf(" (--allow-host %s with --allow-range %s would allow it)", visible(e.Rule), netip.PrefixFrom(a, a.BitLen()))
-		}
-		fallthrough
-	case egress.HostNotAllowed:
-		return fmt.Sprintf(" (--allow-host %s would allow it)", visible(e.Rule))
-	case egress.AddressNotOpen:
-		return fmt.Sprintf(" (its address %s is %s; --allow-range would allow it)", e.Detail, e.Class)
-	}
-	if e.Detail != "" {
-		return " (" + visible(e.Detail) + ")"
-	}
-	return ""
 }

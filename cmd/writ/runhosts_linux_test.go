@@ -1,6 +1,7 @@
 package main
 
 import (
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -28,6 +29,8 @@ func TestRunHosts(t *testing.T) {
 		return append([]string{"--read", ca.File, "--", "curl", "-sS", "-m", "5", "--cacert", ca.File}, args...)
 	}
 	good := []string{"--allow-host", "good.test"}
+	bad := filepath.Join(w.home, "bad.yaml")
+	w.write(bad, "ipv6: true\nhosts: [good.test, 'https://good.test']\nreads: ['good.test:0']\nranges: [10.0.0.1/8]\n")
 	both := []string{"--allow-host", "good.test", "--allow-host", "good.test:80"}
 	for _, c := range []struct {
 		name     string
@@ -46,14 +49,18 @@ func TestRunHosts(t *testing.T) {
 		{"another name at an address", good, curl("--resolve", "good.test:443:93.184.216.35", "https://good.test/"), `^$`, `connect 93\.184\.216\.35:443: nobodys_address`},
 		{"its address by number", good, curl("-k", "https://93.184.216.34/"), `^$`, `nobodys_address`},
 		{"another name in TLS", good, []string{"--", "sh", "-c", "echo | timeout 5 openssl s_client -connect good.test:443 -servername bad.test"}, ``, `connect good\.test:443: other_name \(it names "bad\.test"\)`},
-		{"no name in TLS", good, []string{"--", "sh", "-c", "echo | timeout 5 openssl s_client -connect good.test:443 -noservername"}, ``, `connect good\.test:443: no_name`},
+		{"no name in TLS", good, []string{"--", "sh", "-c", "echo | timeout 5 openssl s_client -connect good.test:443 -noservername"}, ``, `connect good\.test:443: no_name \(TLS has to name the host\)`},
 		{"another name in a request", both, curl("-H", "Host: bad.test", "http://good.test/"), `^writ: other_name: the request is for "bad\.test", and the connection is to good\.test:80\n$`, `http good\.test:80: other_name`},
 		{"two names in a request", both, curl("--request-target", "http://bad.test/", "http://good.test/"), `^writ: other_name: the request is for "bad\.test"`, `http good\.test:80: other_name`},
 		{"the second request of a connection", both, []string{"--", "bash", "-c", `exec 3<>/dev/tcp/good.test/80; printf 'GET / HTTP/1.1\r\nHost: good.test\r\n\r\nGET / HTTP/1.1\r\nHost: bad.test\r\nConnection: close\r\n\r\n' >&3; timeout 5 cat <&3`}, `GET good\.test at (?s:.*)writ: other_name`, `other_name`},
-		{"a private answer", []string{"--allow-host", "inner.test"}, curl("https://inner.test/"), `^$`, `dns inner\.test: address_not_open \(its address 10\.20\.30\.40 is private; --allow-range would allow it\)`},
+		{"a private answer", []string{"--allow-host", "inner.test"}, curl("https://inner.test/"), `^$`, `dns inner\.test: address_not_open \(its address 10\.20\.30\.40 is private; --allow-range 10\.20\.30\.40/32 would allow it\)`},
 		{"which was allowed", []string{"--allow-host", "inner.test", "--allow-range", "10.20.30.40/32"}, curl("https://inner.test/"), `^GET inner\.test at 10\.20\.30\.40:443\n$`, `^$`},
 		{"one private among several", []string{"--allow-host", "mixed.test"}, curl("https://mixed.test/"), `^$`, `dns mixed\.test: address_not_open`},
-		{"the cloud's own address", []string{"--allow-host", "cloud.test:80"}, curl("http://cloud.test/"), `^$`, `dns cloud\.test: address_not_open \(its address 169\.254\.169\.254 is metadata`},
+		{"the cloud's own address", []string{"--allow-host", "cloud.test:80"}, curl("http://cloud.test/"), `^$`, `dns cloud\.test: address_not_open \(its address 169\.254\.169\.254 is metadata\)`},
+		{"another port of a host that is only read from", []string{"--read-host", "good.test"}, curl("http://good.test/"), `^$`, `connect 93\.184\.216\.34:80: host_not_allowed \(--read-host good\.test:80 would allow it\)`},
+		{"to change something there", []string{"--read-host", "good.test:80"}, curl("-d", "x", "http://good.test/"), `method_refused`, `http good\.test:80: method_refused \(POST; --allow-host good\.test:80 would let it change something\)`},
+		{"the cloud's own address by number", good, curl("http://169.254.169.254/"), `^$`, `connect 169\.254\.169\.254:80: nobodys_address \(it is metadata\)`},
+		{"an address that was named", []string{"--allow-host", "93.184.216.34"}, curl("-k", "https://93.184.216.34/"), `^$`, `no_name \(TLS to an address names nobody; allow the host's name, and use that\)`},
 		{"a range", []string{"--allow-host", "10.20.30.0/24:443", "--allow-range", "10.20.30.0/24"}, curl("-k", "--connect-to", "::10.20.30.40:443", "https://10.20.30.40/"), ``, `no_name`},
 		{"datagrams", good, []string{"--", "bash", "-c", "exec 3<>/dev/udp/93.184.216.34/443; echo x >&3; echo x >&3"}, ``, `refused`},
 		{"names by another server", good, []string{"--", "python3", "-c", `
@@ -68,6 +75,8 @@ threading.Thread(target=lambda: l.accept()[0].sendall(b"mine")).start()
 print(socket.create_connection(("127.0.0.1", 8080)).recv(4).decode())`}, `^mine\n$`, `^$`},
 		{"no host at all", nil, curl("https://good.test/"), `^$`, `Could not resolve host`},
 		{"a pattern that is none", []string{"--allow-host", "https://good.test"}, []string{"--", "echo", "ran"}, `^$`, `--allow-host: pattern "https://good\.test" is a URL; write its host alone`},
+		{"IPv6 to nobody", []string{"--ipv6"}, []string{"--", "echo", "ran"}, `^$`, `--ipv6 says how the hosts of --allow-host and --read-host may be reached; name a host`},
+		{"bad hosts of a policy", []string{"--policy", bad}, []string{"--", "echo", "ran"}, `^$`, `bad\.yaml:2: hosts\[1\]: pattern "https://good\.test" is a URL(?s:.*)bad\.yaml:3: reads\[0\]: (?s:.*)bad\.yaml:4: ranges\[0\]: "10\.0\.0\.1/8" is not a range`},
 		{"a range that is none", append(good, "--allow-range", "10.0.0.1/8"), []string{"--", "echo", "ran"}, `^$`, `--allow-range "10\.0\.0\.1/8": write a range such as 10\.0\.0\.0/8`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

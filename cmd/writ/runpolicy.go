@@ -2,12 +2,14 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/writ-run/writ/config"
+	"github.com/writ-run/writ/host"
 	"github.com/writ-run/writ/strict"
 )
 
@@ -20,9 +22,26 @@ type runPolicy struct {
 	Hosts    []string        `yaml:"hosts"`
 	Reads    []string        `yaml:"reads"`
 	Ranges   []string        `yaml:"ranges"`
+	IPv6     bool            `yaml:"ipv6"`
 	Timeout  config.Duration `yaml:"timeout"`
 	Memory   int             `yaml:"memory_mib"`
 	Pids     int             `yaml:"pids"`
+}
+
+// checkHosts refuses hosts and ranges where they are written.
+func (p runPolicy) checkHosts(f *strict.File) {
+	for key, list := range map[string][]string{"hosts": p.Hosts, "reads": p.Reads} {
+		for i, text := range list {
+			if _, err := host.ParsePattern(text); err != nil {
+				f.Reject(fmt.Sprintf("%s[%d]", key, i), "%v", err)
+			}
+		}
+	}
+	for i, text := range p.Ranges {
+		if _, ok := parseRange(text); !ok {
+			f.Reject(fmt.Sprintf("ranges[%d]", i), "%q is not a range; write one such as 10.0.0.0/8", text)
+		}
+	}
 }
 
 // readPolicy adds what the file says to the flags. Its paths are from where it lies.
@@ -35,7 +54,7 @@ func (c *confined) readPolicy() error {
 		return errors.New("--policy: " + err.Error())
 	}
 	var p runPolicy
-	f := &strict.File{Name: filepath.Base(c.policy), What: "a policy of 'writ run'", Empty: "write read, write, env, programs, hosts, reads, ranges, timeout, memory_mib or pids"}
+	f := &strict.File{Name: filepath.Base(c.policy), What: "a policy of 'writ run'", Empty: "write read, write, env, programs, hosts, reads, ranges, ipv6, timeout, memory_mib or pids"}
 	if f.Read(text, &p) {
 		if p.Memory != 0 && (p.Memory < 16 || p.Memory > 1<<20) {
 			f.Reject("memory_mib", "must be 16 to 1048576")
@@ -43,6 +62,7 @@ func (c *confined) readPolicy() error {
 		if p.Pids != 0 && (p.Pids < 1 || p.Pids > 1<<16) {
 			f.Reject("pids", "must be 1 to 65536")
 		}
+		p.checkHosts(f)
 	}
 	if err := f.Err(); err != nil {
 		return err
@@ -59,6 +79,7 @@ func (c *confined) readPolicy() error {
 	c.read, c.write = append(from(p.Read), c.read...), append(from(p.Write), c.write...)
 	c.env, c.programs = append(p.Env, c.env...), append(p.Programs, c.programs...)
 	c.hosts, c.reads, c.ranges = append(p.Hosts, c.hosts...), append(p.Reads, c.reads...), append(p.Ranges, c.ranges...)
+	c.six = c.six || p.IPv6
 	if c.timeout.Duration == 0 {
 		c.timeout.Duration = min(c.timeout.most, time.Duration(p.Timeout))
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"path/filepath"
 	"regexp"
 	"testing"
 
@@ -27,6 +28,8 @@ func TestRunIPv6(t *testing.T) {
 	get := func(host string, args ...string) []string {
 		return append([]string{"curl", "-sS", "-m", "5", "https://" + host + "/"}, args...)
 	}
+	policy := filepath.Join(w.home, "six.yaml")
+	w.write(policy, "hosts: [six.test]\nipv6: true\n")
 	for _, c := range []struct {
 		name     string
 		flags    []string
@@ -34,7 +37,8 @@ func TestRunIPv6(t *testing.T) {
 		out, err string // regular expressions
 	}{
 		{"a host that has nothing else", []string{"--ipv6", "--allow-host", "six.test"}, get("six.test"), `^GET six\.test at \[2606:2800:220:1::34\]:443\n$`, `^$`},
-		{"without being told to", []string{"--allow-host", "six.test"}, get("six.test"), `^$`, `Could not resolve host`},
+		{"without being told to", []string{"--allow-host", "six.test"}, get("six.test"), `^$`, `dns six\.test: not_resolved \(the name has addresses of IPv6 alone; --ipv6 would reach it\)(?s:.*)Could not resolve host|Could not resolve host(?s:.*)--ipv6 would reach it`},
+		{"by a policy", []string{"--policy", policy}, get("six.test"), `^GET six\.test at \[2606:`, `^$`},
 		{"by its address, without being told to", []string{"--allow-host", "six.test"}, get("six.test", "--resolve", "six.test:443:["+lab.Public6+"]"), `^$`, `Failed to connect|Couldn't connect`},
 		{"a host that has both", []string{"--ipv6", "--allow-host", "both.test"}, get("both.test", "-6"), `^GET both\.test at \[2606:`, `^$`},
 		{"the same by the other", []string{"--ipv6", "--allow-host", "both.test"}, get("both.test", "-4"), `^GET both\.test at 93\.`, `^$`},

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/writ-run/writ/egress"
+	"github.com/writ-run/writ/host"
+)
+
+// because is what more there is to say of a refusal, and what would change it.
+func (r *refusals) because(e egress.Event) string {
+	switch e.Verdict {
+	case egress.NobodysAddress:
+		a := e.Address.Addr()
+		if host.Classify(a).Public() {
+			return fmt.Sprintf(" (--allow-host %s would allow it)", visible(e.Rule))
+		}
+		if with := rangeOf(a); with != "" {
+			return fmt.Sprintf(" (--allow-host %s with %s would allow it)", visible(e.Rule), with)
+		}
+		return fmt.Sprintf(" (it is %s)", host.Classify(a))
+	case egress.HostNotAllowed:
+		return fmt.Sprintf(" (%s %s would allow it)", r.flagFor(e.Rule), visible(e.Rule))
+	case egress.AddressNotOpen:
+		return notOpen(e)
+	case egress.MethodRefused:
+		if strings.HasPrefix(e.Rule, "--read-host") {
+			return fmt.Sprintf(" (%s; --allow-host %s would let it change something)", visible(e.Detail), visible(e.Host))
+		}
+	case egress.NoName:
+		if to, err := host.ParseEndpoint(e.Host); err == nil {
+			if _, literal := to.Host.Addr(); literal {
+				return " (TLS to an address names nobody; allow the host's name, and use that)"
+			}
+		}
+		return " (TLS has to name the host)"
+	}
+	switch e.Detail {
+	case "":
+		return ""
+	case egress.OnlyIPv6:
+		return " (" + e.Detail + "; --ipv6 would reach it)"
+	}
+	return " (" + visible(e.Detail) + ")"
+}
+
+// flagFor is the flag to add a host by: that by which it was named with another port.
+func (r *refusals) flagFor(rule string) string {
+	to, err := host.ParseEndpoint(rule)
+	if err != nil {
+		return "--allow-host"
+	}
+	for _, had := range r.rules {
+		if had.Host.Match(host.Endpoint{Host: to.Host, Port: had.Host.Port()}) {
+			if had.Reads {
+				return "--read-host"
+			}
+			break
+		}
+	}
+	return "--allow-host"
+}
+
+func notOpen(e egress.Event) string {
+	text := fmt.Sprintf("its address %s is %s", visible(e.Detail), e.Class)
+	if a, err := netip.ParseAddr(e.Detail); err == nil && rangeOf(a) != "" {
+		text += "; " + rangeOf(a) + " would allow it"
+	}
+	return " (" + text + ")"
+}
+
+// offered are the classes of addresses that servers of one's own have. To open another,
+// such as this machine's own or the cloud's, is for whoever knows why without being told.
+var offered = []host.Class{host.Private, host.CGNAT, host.UniqueLocal, host.SiteLocal, host.Benchmark}
+
+// rangeOf is the flag that opens an address; empty: it is not one to offer.
+func rangeOf(a netip.Addr) string {
+	if !slices.Contains(offered, host.Classify(a)) {
+		return ""
+	}
+	return "--allow-range " + netip.PrefixFrom(a, a.BitLen()).String()
+}
