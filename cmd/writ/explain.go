@@ -103,7 +103,8 @@ func showReach(out io.Writer, c writ.Confinement) {
 		return
 	}
 	if c.Exec.Mode != writ.ExecNone {
-		fmt.Fprintln(out, "  can use      the system's programs as far as listed, its libraries, a few files of /etc, a /tmp of its own")
+		listed := map[writ.ExecMode]string{writ.ExecListed: " as far as listed"}[c.Exec.Mode]
+		fmt.Fprintf(out, "  can use      the system's programs%s, its libraries, a few files of /etc, a /tmp of its own\n", listed)
 	}
 	fmt.Fprintf(out, "  can read     %s\n  can write    %s\n  never        %s\n", list(c.Read), list(c.Write), list(c.Hide))
 	if len(c.Named) > 0 {
