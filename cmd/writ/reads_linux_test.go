@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/writ-run/writ/egress/lab"
@@ -132,6 +133,12 @@ func TestCallReads(t *testing.T) {
 	if o := w.must("", "egress", "log"); !regexp.MustCompile(`http +good\.test:443 .*method_refused`).MatchString(o) {
 		t.Errorf("the log:\n%s", o)
 	}
+	// What runs in the background is told of with its output.
+	job := regexp.MustCompile(`job_[a-z0-9]+`).FindString(w.must("", "call", "shell_command", "command=curl -sm 5 https://other.test/", "background:=true", `reads:=["good.test"]`))
+	w.eventually("the job says what it was not let out to", func() bool {
+		o := w.run("", "call", "shell_job", "do=output", "job="+job)
+		return strings.Contains(o.out, "[not let out: other.test: host_not_allowed (other.test:443 in hosts, or in reads to read only, would ask for it)]")
+	})
 	if o := w.must("", "explain", "shell_command", "--agent", "coder", "command=true", `reads:=["good.test"]`); !regexp.MustCompile(`can use +the system's programs, its libraries(?s:.*)only to read: good\.test:443(?s:.*)can execute +any program it can read`).MatchString(o) {
 		t.Errorf("explain:\n%s", o)
 	}
