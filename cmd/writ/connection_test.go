@@ -106,3 +106,35 @@ func TestExternalAPI(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What docs/connections.md prints works as it is printed, for the agent that init makes.
+func TestConnectionPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/connections.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, _ := strings.Cut(string(page), "```yaml\nagents:\n  coder:\n")
+	block, _, _ = strings.Cut(block, "```")
+	agent, more, ok := strings.Cut(block, "autonomy:\n")
+	if !ok || !strings.Contains(more, "https://api.github.com ") {
+		t.Fatalf("the page has no such block: %q", block)
+	}
+	e := newEcho(t)
+	more = "autonomy:\n" + strings.Replace(more, "https://api.github.com ", e.URL+" ", 1)
+	w := newWorld(t, "role: developer\n"+strings.TrimSpace(agent)+"\n", more).init()
+	if o := w.by("alice", []string{canary}, "secret", "set", "github-token"); o.code != 0 {
+		t.Fatalf("set: %+v", o)
+	}
+	w.must("", "connection", "test", "github")
+	if o := w.api(map[string]any{"connection": "github", "path": "/repos/acme/app/issues"}); o.code != 0 || !strings.Contains(o.out, "GET /repos/acme/app/issues") {
+		t.Errorf("reading: %+v", o)
+	}
+	if o := w.api(map[string]any{"connection": "github", "path": "/repos/acme/app/issues", "method": "POST", "body": "{}"}); o.code != exitPending {
+		t.Errorf("writing asks nobody: %+v", o)
+	}
+	w.edit(`, "external_data:request"]`, "]")
+	w.must("", "config", "reload")
+	if o := w.api(map[string]any{"connection": "github", "path": "/user"}); o.code != exitPending {
+		t.Errorf("semi by itself asks nobody: %+v", o)
+	}
+}

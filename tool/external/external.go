@@ -62,7 +62,7 @@ func NewClient(src Source) *Client { return &Client{src: src} }
 
 var schema = json.RawMessage(`{"type":"object","additionalProperties":false,"required":["connection","path"],"properties":{
 "connection":{"type":"string","minLength":1,"maxLength":64,"x-writ-connection":true,"description":"Name of a connection that the operator set up. One that is not there is answered with those that are."},
-"method":{"type":"string","enum":["GET","HEAD","OPTIONS","POST","PUT","PATCH","DELETE"],"default":"GET","x-writ-method":true,"description":"Methods other than GET, HEAD and OPTIONS ask a person."},
+"method":{"type":"string","enum":["GET","HEAD","OPTIONS","POST","PUT","PATCH","DELETE"],"default":"GET","x-writ-method":true,"description":"Methods other than GET, HEAD and OPTIONS ask a person; these also ask where the agent's autonomy says so."},
 "path":{"type":"string","minLength":1,"maxLength":8192,"x-writ-text":true,"description":"Path below the connection's address, with its query: /v1/things?page=2. No scheme, no host, no dot segments."},
 "headers":{"type":"object","maxProperties":32,"additionalProperties":{"type":"string","maxLength":8192},"x-writ-text":true,"description":"Further headers. Credentials are the connection's; yours are dropped."},
 "body":{"type":"string","maxLength":1048576,"x-writ-text":true,"description":"Body of POST, PUT, PATCH or DELETE, as text. Without a Content-Type of yours, JSON is sent as application/json and the rest as text/plain."}}}`)
