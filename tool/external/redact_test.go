@@ -6,7 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
+	"io"
+	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -88,6 +91,28 @@ func TestRedactAtTheEnd(t *testing.T) {
 	many := strings.Repeat("0123456789abcdef", 50)
 	if got := r.clean(many, len(many)-8); strings.ReplaceAll(got, "[secret]", "") != "" {
 		t.Errorf("%q", got)
+	}
+}
+
+// Nothing about an answer tells how long the credential in it is.
+func TestLengthIsNotTold(t *testing.T) {
+	for name, of := range map[string]func(string) (string, http.Header){
+		"text":       func(v string) (string, http.Header) { return "it is " + v, http.Header{} },
+		"not text":   func(v string) (string, http.Header) { return "\x00" + v, http.Header{} },
+		"compressed": func(v string) (string, http.Header) { return v, http.Header{"Content-Encoding": {"br"}} },
+	} {
+		said := func(v string) string {
+			body, header := of(v)
+			header.Set("Content-Length", strconv.Itoa(len(body)))
+			res, err := answer(&http.Response{StatusCode: 200, Header: header, Body: io.NopCloser(strings.NewReader(body))}, api, newRedactor(v), nil)
+			if err != nil || !strings.Contains(res.Content, "HTTP 200 OK") {
+				t.Fatal(res, err)
+			}
+			return fmt.Sprint(res)
+		}
+		if short, long := said("0123456789"), said("0123456789abcdef"); short != long {
+			t.Errorf("%s: %s and %s", name, short, long)
+		}
 	}
 }
 

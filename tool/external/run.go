@@ -166,7 +166,9 @@ func answer(res *http.Response, c Connection, hide redactor, dropped []string) (
 	var b strings.Builder
 	fmt.Fprintf(&b, "HTTP %d %s\n", res.StatusCode, http.StatusText(res.StatusCode))
 	for _, name := range slices.Sorted(maps.Keys(res.Header)) {
-		if folded(name) == "set-cookie" { // a credential that the other side made of ours
+		// A cookie is a credential that the other side made of ours, and how long an answer was
+		// before ours was taken out says how long ours is.
+		if slices.Contains([]string{"set-cookie", "content-length"}, folded(name)) {
 			continue
 		}
 		for _, v := range res.Header[name] {
@@ -174,13 +176,15 @@ func answer(res *http.Response, c Connection, hide redactor, dropped []string) (
 		}
 	}
 	b.WriteByte('\n')
+	shown := ""
 	switch {
 	case encoding != "" && !strings.EqualFold(encoding, "identity"):
-		fmt.Fprintf(&b, "[the answer is compressed though that was not asked for, so it cannot be looked at for credentials and is not shown: %d bytes]\n", len(body))
+		b.WriteString("[the answer is compressed though that was not asked for, so it cannot be looked at for credentials and is not shown]\n")
 	case !utf8.ValidString(text) || strings.ContainsRune(text, 0):
-		fmt.Fprintf(&b, "[the answer is not text and is not shown: %d bytes]\n", len(body))
+		b.WriteString("[the answer is not text and is not shown]\n")
 	default:
-		b.WriteString(whole(hide.clean(text, maxBody)))
+		shown = whole(hide.clean(text, maxBody))
+		b.WriteString(shown)
 		if len(body) > maxBody {
 			b.WriteString("\n[cut off after 1 MiB; ask for less, by a page or a filter]")
 		}
@@ -189,7 +193,7 @@ func answer(res *http.Response, c Connection, hide redactor, dropped []string) (
 		fmt.Fprintf(&b, "\n[not sent, because credentials are the connection's: %s]", strings.Join(dropped, ", "))
 	}
 	return writ.Result{Content: b.String(), IsError: res.StatusCode >= 400, Metadata: map[string]any{
-		"connection": c.Name, "status": res.StatusCode, "bytes": len(body), "truncated": len(body) > maxBody,
+		"connection": c.Name, "status": res.StatusCode, "bytes": len(shown), "truncated": len(body) > maxBody,
 	}}, nil
 }
 
