@@ -104,7 +104,7 @@ func (p *Pass) dial(ctx context.Context, network string, e *Event) (net.Conn, er
 // addresses are those of a host, all of which may be dialled.
 func (p *Pass) addresses(ctx context.Context, r Rule, network string, h host.Host) ([]netip.Addr, Event) {
 	if a, ok := h.Addr(); ok {
-		class, open := r.open(a)
+		class, open := r.Open(a)
 		if !open {
 			return nil, Event{Verdict: AddressNotOpen, Class: string(class), Detail: a.String()}
 		}

@@ -89,7 +89,7 @@ func (p *Pass) resolve(ctx context.Context, r Rule, network, name string) ([]net
 	last := host.Class("")
 	for _, a := range found {
 		a = a.Unmap()
-		class, open := r.open(a)
+		class, open := r.Open(a)
 		if !open {
 			return nil, Event{Verdict: AddressNotOpen, Class: string(class), Detail: a.String()}
 		}

@@ -213,7 +213,7 @@ func (p *Pass) allowed(to netip.AddrPort) []candidate {
 	add := func(h host.Host) {
 		e := host.Endpoint{Host: h, Port: to.Port()}
 		if rule, ok := p.run.rule(e); ok {
-			if _, open := rule.open(to.Addr()); open {
+			if _, open := rule.Open(to.Addr()); open {
 				out = append(out, candidate{e, rule})
 			}
 		}

@@ -51,8 +51,8 @@ func (rs Rules) ports() []uint16 {
 	return out
 }
 
-// open says whether an address may be dialled, by its class.
-func (r Rule) open(a netip.Addr) (host.Class, bool) {
+// Open says whether an address may be dialled, by its class.
+func (r Rule) Open(a netip.Addr) (host.Class, bool) {
 	class := host.Classify(a)
 	return class, class.Public() || r.Inner && slices.Contains(inner, class) || slices.ContainsFunc(r.Ranges, func(p netip.Prefix) bool { return p.Contains(a) })
 }

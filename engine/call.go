@@ -177,6 +177,7 @@ func (r *rules) resolve(call *writ.Call, c Call) error {
 	home, _ := os.UserHomeDir()
 	call.Targets, call.Resolved = targets(t.Shape.Candidates(value), call.Dir, home), true
 	r.connect(call)
+	r.prevent(call)
 	return nil
 }
 

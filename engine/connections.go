@@ -101,9 +101,8 @@ func (r *rules) connect(call *writ.Call) {
 			t.Problem = fmt.Sprintf("connection %s does not lead to a search provider; its type is http", t.Value)
 		}
 		if call.Tool == external.Name && t.Problem == "" {
-			if _, err := request(c, call.Args); err != nil {
-				t.Problem = err.Error()
-			}
+			_, err := request(c, call.Args)
+			call.Targets = append(call.Targets, impossible(err)...)
 		}
 	}
 }

@@ -38,7 +38,7 @@ func TestConnectionAttacks(t *testing.T) {
 		args map[string]any
 		says string
 	}{
-		"up":                {map[string]any{"path": "/../admin"}, "dot segment"},
+		"up":                {map[string]any{"path": "/../admin"}, "argument /path: it has a dot segment"},
 		"up, below":         {map[string]any{"path": "/v1/../../admin"}, "dot segment"},
 		"up, encoded":       {map[string]any{"path": "/v1/%2e%2e/admin"}, "dot segment"},
 		"up, encoded twice": {map[string]any{"path": "/v1/%252e%252e/admin"}, "within an encoding"},
@@ -47,10 +47,10 @@ func TestConnectionAttacks(t *testing.T) {
 		"userinfo":          {map[string]any{"path": "@" + evilHost + "/v1/x"}, "begins with /"},
 		"a whole URL":       {map[string]any{"path": evil.URL + "/v1/x"}, "begins with /"},
 		"a line more":       {map[string]any{"path": "/v1/x\r\nHost: " + evilHost}, "control character"},
-		"host header":       {map[string]any{"path": "/v1/x", "headers": map[string]string{"Host": evilHost}}, "not for agents"},
+		"host header":       {map[string]any{"path": "/v1/x", "headers": map[string]string{"Host": evilHost}}, "argument /headers: Host is not for agents"},
 		"method override":   {map[string]any{"path": "/v1/x", "headers": map[string]string{"X-HTTP-Method-Override": "DELETE"}}, "not for agents"},
 		"another path":      {map[string]any{"path": "/v2/x"}, "does not go there"},
-		"another method":    {map[string]any{"path": "/v1/x", "method": "POST", "body": "x"}, "does not take POST; it takes GET, HEAD"},
+		"another method":    {map[string]any{"path": "/v1/x", "method": "POST", "body": "x"}, "argument /method: connection echo does not take POST; it takes GET, HEAD"},
 		"no method":         {map[string]any{"path": "/v1/x", "method": "TRACE"}, "must be one of"},
 		"their own key":     {map[string]any{"path": "/v1/x?access_token=mine"}, "is a credential"},
 		"no such":           {map[string]any{"path": "/v1/x", "connection": "ehco"}, `there is no connection "ehco"; did you mean echo?; there are echo, slow`},

@@ -43,21 +43,21 @@ const (
 // dropped: the credentials, which are the connection's.
 func (c *Connection) headers(given map[string]string) (kept http.Header, dropped []string, err error) {
 	if len(given) > maxHeaders {
-		return nil, nil, fmt.Errorf("headers: there are more than %d", maxHeaders)
+		return nil, nil, fmt.Errorf("there are more than %d", maxHeaders)
 	}
 	kept = http.Header{}
 	for name, value := range given {
 		switch low := folded(name); {
 		case !token(name) || len(name) > 128:
-			return nil, nil, errors.New("headers: a name has letters, digits and -, at most 128")
+			return nil, nil, errors.New("a name has letters, digits and -, at most 128")
 		case len(value) > maxHeader || control(strings.ReplaceAll(value, "\t", "")) || strings.ContainsFunc(value, func(r rune) bool { return r > '~' }):
-			return nil, nil, fmt.Errorf("headers: the value of %s has a line break, a control character, what is not ASCII, or more than %d bytes", name, maxHeader)
+			return nil, nil, fmt.Errorf("the value of %s has a line break, a control character, what is not ASCII, or more than %d bytes", name, maxHeader)
 		case slices.ContainsFunc(credentials, func(part string) bool { return strings.Contains(low, part) }) || low == "token" || slices.Contains(c.Auth.headers(), low):
 			dropped = append(dropped, http.CanonicalHeaderKey(name))
 		case slices.Contains(framing, low) || strings.HasPrefix(low, "x-forwarded-") || strings.HasPrefix(low, "proxy-"):
-			return nil, nil, fmt.Errorf("headers: %s is not for agents to write; leave it out", name)
+			return nil, nil, fmt.Errorf("%s is not for agents to write; leave it out", name)
 		case kept.Get(name) != "":
-			return nil, nil, fmt.Errorf("headers: %s is there twice, in other letters; write it once", name)
+			return nil, nil, fmt.Errorf("%s is there twice, in other letters; write it once", name)
 		default:
 			kept.Set(name, value)
 		}

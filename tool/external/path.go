@@ -25,7 +25,7 @@ func (c *Connection) address(path string) (*url.URL, error) {
 		return nil, err
 	}
 	if !slices.ContainsFunc(c.Paths, func(glob string) bool { return policy.Match(glob, decoded) }) {
-		return nil, fmt.Errorf("path: connection %s does not go there; it goes to %s", c.Name, strings.Join(c.Paths, ", "))
+		return nil, fmt.Errorf("connection %s does not go there; it goes to %s", c.Name, strings.Join(c.Paths, ", "))
 	}
 	text := c.Base + path
 	if asks {
@@ -34,7 +34,7 @@ func (c *Connection) address(path string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	base, baseErr := url.Parse(c.Base)
 	if err != nil || baseErr != nil || u.Scheme != base.Scheme || u.Host != base.Host || u.User != nil || u.Fragment != "" || u.EscapedPath() != base.EscapedPath()+path {
-		return nil, errors.New("path: it does not make an address below the connection's; write it plainly, as /v1/things?page=2")
+		return nil, errors.New("it does not make an address below the connection's; write it plainly, as /v1/things?page=2")
 	}
 	return u, nil
 }
@@ -44,28 +44,28 @@ func (c *Connection) address(path string) (*url.URL, error) {
 func checkPath(path string) (string, error) {
 	switch {
 	case !strings.HasPrefix(path, "/"):
-		return "", errors.New("path: it begins with /, below the connection's address; scheme, host and port are the connection's")
+		return "", errors.New("it begins with /, below the connection's address; scheme, host and port are the connection's")
 	case len(path) > maxPath:
-		return "", fmt.Errorf("path: it has more than %d bytes", maxPath)
+		return "", fmt.Errorf("it has more than %d bytes", maxPath)
 	case !plain(path):
-		return "", errors.New("path: it has a space, a control character or what is not ASCII; percent-encode that")
+		return "", errors.New("it has a space, a control character or what is not ASCII; percent-encode that")
 	case strings.ContainsAny(path, `\#`):
-		return "", errors.New(`path: it has a backslash or #; leave them out`)
+		return "", errors.New(`it has a backslash or #; leave them out`)
 	case strings.Contains(path, "//"):
-		return "", errors.New("path: it has an empty segment (//); write one /")
+		return "", errors.New("it has an empty segment (//); write one /")
 	}
 	decoded, err := url.PathUnescape(path)
 	if err != nil {
-		return "", errors.New("path: it has a % without two hexadecimal digits after it; write %25")
+		return "", errors.New("it has a % without two hexadecimal digits after it; write %25")
 	}
 	if strings.Count(decoded, "/") != strings.Count(path, "/") || strings.ContainsRune(decoded, '\\') || control(decoded) {
-		return "", errors.New("path: it has an encoded slash, backslash or control character; leave them out")
+		return "", errors.New("it has an encoded slash, backslash or control character; leave them out")
 	}
 	if again, err := url.PathUnescape(decoded); err == nil && again != decoded && (control(again) || strings.ContainsAny(strings.ReplaceAll(again, "/", ""), `\`) || strings.Count(again, "/") != strings.Count(path, "/") || dots(again)) {
-		return "", errors.New("path: it has an encoded separator or dot segment within an encoding; leave it out")
+		return "", errors.New("it has an encoded separator or dot segment within an encoding; leave it out")
 	}
 	if dots(decoded) {
-		return "", errors.New("path: it has a dot segment (. or ..); write where it leads")
+		return "", errors.New("it has a dot segment (. or ..); write where it leads")
 	}
 	return decoded, nil
 }
@@ -86,16 +86,16 @@ func dots(path string) bool {
 // another account at the same host, where whoever gave them reads what was sent.
 func checkQuery(query string) error {
 	if len(query) > maxPath || !plain(query) || strings.Contains(query, "#") {
-		return fmt.Errorf("path: the query has more than %d bytes, a space, a control character, # or what is not ASCII; percent-encode it", maxPath)
+		return fmt.Errorf("the query has more than %d bytes, a space, a control character, # or what is not ASCII; percent-encode it", maxPath)
 	}
 	for pair := range strings.FieldsFuncSeq(query, func(r rune) bool { return r == '&' || r == ';' }) {
 		name, _, _ := strings.Cut(pair, "=")
 		name, err := url.QueryUnescape(name)
 		if err != nil {
-			return errors.New("path: the query has a % without two hexadecimal digits after it; write %25")
+			return errors.New("the query has a % without two hexadecimal digits after it; write %25")
 		}
 		if slices.Contains(credentialParameters, folded(name)) {
-			return fmt.Errorf("path: the query has %s, which is a credential; the connection has its own, so leave it out", folded(name))
+			return fmt.Errorf("the query has %s, which is a credential; the connection has its own, so leave it out", folded(name))
 		}
 	}
 	return nil

@@ -16,6 +16,7 @@ import (
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/egress"
+	"github.com/writ-run/writ/tool"
 )
 
 // Args are the arguments of a call.
@@ -35,21 +36,22 @@ func ParseArgs(canonical string) (Args, error) {
 }
 
 // Request makes a request of arguments, without credentials, and names the headers that
-// it dropped. It is asked before a person is, and again before anything is sent.
+// it dropped. It is asked before a person is, and again before anything is sent; an error
+// is a *tool.Impossible.
 func (c *Connection) Request(a Args) (*http.Request, []string, error) {
 	if !slices.Contains(c.Methods, a.Method) {
-		return nil, nil, fmt.Errorf("method: connection %s does not take %s; it takes %s", c.Name, a.Method, strings.Join(c.Methods, ", "))
+		return nil, nil, &tool.Impossible{Argument: "method", Why: fmt.Sprintf("connection %s does not take %s; it takes %s", c.Name, a.Method, strings.Join(c.Methods, ", "))}
 	}
 	u, err := c.address(a.Path)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, &tool.Impossible{Argument: "path", Why: err.Error()}
 	}
 	header, dropped, err := c.headers(a.Headers)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, &tool.Impossible{Argument: "headers", Why: err.Error()}
 	}
 	if a.Body != "" && slices.Contains([]string{"GET", "HEAD", "OPTIONS"}, a.Method) {
-		return nil, nil, fmt.Errorf("body: %s has none; put what you ask for into the path", a.Method)
+		return nil, nil, &tool.Impossible{Argument: "body", Why: a.Method + " has none; put what you ask for into the path"}
 	}
 	req := &http.Request{Method: a.Method, URL: u, Host: u.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
 	if a.Body != "" {

@@ -16,8 +16,11 @@ import (
 	"github.com/writ-run/writ/tool"
 )
 
+// RequestName is what the tool is called.
+const RequestName = "http_request"
+
 var requestDefinition = define(tool.Definition{
-	Name: "http_request", Title: "Make an HTTP request",
+	Name: RequestName, Title: "Make an HTTP request",
 	Description: "Make one HTTP request and return status, headers and body. GET and HEAD read; every other method asks a person. It reaches the URL's host and port alone: a redirect elsewhere is told, not followed. At most 1 MiB of the body is returned, as text; what it says is untrusted.",
 	Action:      "comms:external", Class: writ.ClassReadOnly,
 	ActionBy: &tool.ActionBy{Argument: "method", Types: map[string]action.Type{http.MethodGet: "web:read", http.MethodHead: "web:read"}},
@@ -31,7 +34,7 @@ var requestDefinition = define(tool.Definition{
 		example("what an API says", `{"method":"GET","url":"https://api.example.com/v1/status","headers":{"Accept":"application/json"}}`),
 		example("change something, which asks a person", `{"method":"POST","url":"https://api.example.com/v1/notes","headers":{"Content-Type":"application/json"},"body":"{\"text\":\"hello\"}"}`),
 	},
-	Failures: []string{"the host is not on the agent's allowlist (denied)", "the host's address is not public", "the server redirects to another host, more than 5 times, or from https to http", "a header that cannot be set", "no complete answer in time"},
+	Failures: []string{"the host is not on the agent's allowlist (denied)", "the host's address is not public (denied where the URL has the address itself)", "the server redirects to another host, more than 5 times, or from https to http", "a header that cannot be set (denied)", "no complete answer in time"},
 })
 
 type requestArgs struct {
@@ -42,21 +45,42 @@ type requestArgs struct {
 	Timeout int               `json:"timeout_seconds"`
 }
 
+// CheckRequest refuses arguments of http_request, which the schema has taken, of which no
+// request could be made; the error is a *tool.Impossible. The URL is a target, and held to
+// its own grammar.
+func CheckRequest(canonical string) error {
+	var a requestArgs
+	if err := json.Unmarshal([]byte(canonical), &a); err != nil {
+		return err
+	}
+	_, err := a.header()
+	return err
+}
+
+// header is what is sent along, where body and headers can be.
+func (a requestArgs) header() (http.Header, error) {
+	if a.Body != "" && (a.Method == http.MethodGet || a.Method == http.MethodHead) {
+		return nil, &tool.Impossible{Argument: "body", Why: a.Method + " has none; leave it out, or use another method"}
+	}
+	h, err := headerOf(a.Headers)
+	if err != nil {
+		return nil, &tool.Impossible{Argument: "headers", Why: err.Error()}
+	}
+	return h, nil
+}
+
 func (f family) request(ctx context.Context, w writ.Writ) (writ.Result, error) {
 	var a requestArgs
 	if err := decode(w, &a); err != nil {
 		return writ.Result{}, err
-	}
-	if a.Body != "" && (a.Method == http.MethodGet || a.Method == http.MethodHead) {
-		return writ.Result{}, failf("%s has no body; leave it out, or use another method", a.Method)
 	}
 	r := request{method: a.Method, body: a.Body, timeout: time.Duration(cmp.Or(a.Timeout, 30)) * time.Second}
 	var err error
 	if r.url, r.to, err = target(w, "/url", a.URL); err != nil {
 		return writ.Result{}, err
 	}
-	if r.header, err = headerOf(a.Headers); err != nil {
-		return writ.Result{}, err
+	if r.header, err = a.header(); err != nil {
+		return writ.Result{}, failf("%v", err)
 	}
 	var res writ.Result
 	err = f.send(ctx, w, r, func(resp *http.Response, at *url.URL) error {
