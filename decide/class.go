@@ -2,6 +2,7 @@ package decide
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/tool"
@@ -100,4 +101,20 @@ func (p *pair) base() (writ.Digest, error) {
 		return writ.Digest{}, err
 	}
 	return wire.Digest(text), nil
+}
+
+// changes is why a call is class write. Where talking to hosts alone makes it so, it names
+// them, and the key by which an operator who knows better says so.
+func changes(talks []string, other bool) string {
+	const most = 3
+	if other || len(talks) == 0 {
+		return "it changes something outside the workspace (class write)"
+	}
+	named := talks[:min(most, len(talks))]
+	more := ""
+	if len(talks) > most {
+		more = fmt.Sprintf(" and %d more", len(talks)-most)
+	}
+	return fmt.Sprintf("it talks to %s%s, which counts as write (class write); egress.hosts.%q.class: read_only would say otherwise",
+		strings.Join(named, ", "), more, strings.TrimSuffix(talks[0], ":443"))
 }

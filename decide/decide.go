@@ -189,11 +189,21 @@ func (d *Decider) Decide(_ context.Context, c writ.Call) (writ.Decision, error) 
 		out.Effect = writ.Deny
 		out.Reasons = append(out.Reasons[:len(out.Reasons):len(out.Reasons)], p.forbidden)
 	}
+	var talks []string // to hosts, which by itself makes it class write
+	other := p.class == writ.ClassWrite
 	for i := range c.Targets {
-		d.target(&out, p.links, &c.Targets[i])
+		t, before := &c.Targets[i], out.Class
+		out.Class = p.class
+		d.target(&out, p.links, t)
+		if t.Kind == writ.TargetHost && out.Class == writ.ClassWrite {
+			talks = append(talks, t.Host)
+		} else if out.Class == writ.ClassWrite {
+			other = true
+		}
+		out.Class = min(out.Class, before)
 	}
 	if out.Class == writ.ClassWrite {
-		add(&out, writ.Ask, "egress_class", access.BuiltIn, "it changes something outside the workspace (class write)")
+		add(&out, writ.Ask, "egress_class", access.BuiltIn, "%s", changes(talks, other))
 	}
 	out.Reads = p.reads && out.Class != writ.ClassWrite
 	if out.Effect == writ.Ask {
@@ -354,11 +364,11 @@ func hostTarget(out *writ.Decision, p *link, t *writ.Target) bool {
 	c := &p.agent.Constraints
 	switch c.Network.V {
 	case access.NoNetwork:
-		add(out, writ.Deny, "network", c.Network.At, "argument %s: host %q cannot be reached with network: none", policy.Shown(t.Pointer), clip(t.Value))
+		add(out, writ.Deny, "network", c.Network.At, "argument %s: host %q cannot be reached with network: none", policy.Shown(t.Pointer), clip(t.Host))
 		return false
 	case access.AllowlistOnly:
 		if !allowlisted(c.Allowlist.V, t.Host) {
-			add(out, writ.Deny, "network", c.Allowlist.At, "argument %s: host %q is not on the network allowlist", policy.Shown(t.Pointer), clip(t.Value))
+			add(out, writ.Deny, "network", c.Allowlist.At, "argument %s: host %q is not on the network allowlist", policy.Shown(t.Pointer), clip(t.Host))
 			return false
 		}
 	}

@@ -375,3 +375,25 @@ func BenchmarkDecideDeny(b *testing.B) {
 		}
 	}
 }
+
+// Who is asked about a call is told which hosts make it class write, and what would not.
+func TestTalkingIsNamed(t *testing.T) {
+	in := input(t, nil)
+	d := decide.New(in)
+	for _, c := range []struct {
+		hosts []string
+		want  string
+	}{
+		{[]string{"example.test:443"}, `it talks to example.test:443, which counts as write (class write); egress.hosts."example.test".class: read_only would say otherwise`},
+		{[]string{"a.test:80", "b.test:443", "c.test:443", "d.test:443"}, `it talks to a.test:80, b.test:443, c.test:443 and 1 more, which counts as write (class write); egress.hosts."a.test:80".class: read_only would say otherwise`},
+	} {
+		var targets []writ.Target
+		for _, h := range c.hosts {
+			targets = append(targets, hostTarget(h))
+		}
+		out, err := d.Decide(t.Context(), call(in, "shell_command", targets...))
+		if err != nil || !slices.ContainsFunc(out.Reasons, func(r writ.Reason) bool { return r.Source == "egress_class" && r.Text == c.want }) {
+			t.Errorf("%v: %v %v", c.hosts, out.Reasons, err)
+		}
+	}
+}
