@@ -18,7 +18,7 @@ func listWebhooks(x *exchange) (any, error) {
 
 func webhookView(w engine.Webhook) client.Webhook {
 	v := client.Webhook{
-		Name: w.Name, Where: w.Where, URL: w.Config.URL, Format: string(w.Config.Format), Events: []string{}, State: "ready",
+		Name: w.Name, Where: w.Where, URL: w.Config.URL, Format: string(w.Config.Format), Events: []string{}, Secret: w.Config.Secret.String(), State: "ready",
 		Delivered: w.Delivered, Failing: w.Failing, Failure: w.Failure, Attempts: w.Attempts, Stopped: w.Stopped,
 	}
 	for _, e := range w.Config.Events {

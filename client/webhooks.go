@@ -12,6 +12,7 @@ type Webhook struct {
 	URL       string   `json:"url" jsonschema:"its address, without what follows the host"`
 	Format    string   `json:"format" jsonschema:"json or slack"`
 	Events    []string `json:"events"`
+	Secret    string   `json:"secret,omitempty" jsonschema:"where what it signs messages with is kept"`
 	State     string   `json:"state" jsonschema:"ready, failing, or stopped: it was given up"`
 	Delivered string   `json:"delivered_at,omitempty" jsonschema:"when it took the last message"`
 	Failing   string   `json:"failing_since,omitempty"`

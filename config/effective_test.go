@@ -380,6 +380,37 @@ autonomy:
 	}
 }
 
+// What a reference names and cannot be had as things are is said before it is needed.
+func TestSecretWarnings(t *testing.T) {
+	p := newPlace(t)
+	c := p.mustLoad(t, `version: 1
+workspaces: {main: {path: $DIR/ws}}
+connections:
+  a: {base_url: "https://a.example", auth: {type: bearer, secret: "vault:team/a#token"}}
+  b: {base_url: "https://b.example", auth: {type: headers, headers: {X-B: "file:/nowhere/b"}}}
+  c: {base_url: "https://c.example", auth: {type: bearer, secret: "file:/etc/hostname"}}
+`)
+	want := []string{
+		"writ.yaml:4: connections.a.auth.secret: vault:team/a#token: there is no vault; write secrets.vault",
+		"writ.yaml:5: connections.b.auth.headers.X-B: file:/nowhere/b: there is no such file; make it, with mode 0600",
+	}
+	if diff := cmp.Diff(want, c.Warnings); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// One address, where a range is wanted, is answered with how to write it.
+func TestRangeLike(t *testing.T) {
+	for text, want := range map[string]string{
+		"10.20.30.40": "10.20.30.40/32 for that address alone", "fc00::1": "fc00::1/128 for that address alone",
+		"10.0.0.1/8": "one such as 10.0.0.0/8", "fe80::1%lo": "one such as 10.0.0.0/8", "": "one such as 10.0.0.0/8",
+	} {
+		if got := rangeLike(text); got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+}
+
 // TestStarter: the starting configuration loads, whatever the names are.
 func TestStarter(t *testing.T) {
 	p := newPlace(t)

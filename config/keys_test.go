@@ -296,7 +296,7 @@ var rows = []row{
 	{key: "approvals.webhooks.*.secret", text: "version: 1\napprovals: {webhooks: {ops: {url: 'https://w.example', secret: $X}}}\n", one: "env:HOOK", other: "whsec_c2VjcmV0", engine: true,
 		see: func(_ testing.TB, c *Config) string { return c.File.Approvals.Webhooks["ops"].Secret.String() }, first: "env:HOOK", refusedOther: true,
 		then: "writ.yaml:2: approvals.webhooks.ops.secret: this is not where a secret is kept, and a secret itself does not belong here; write env:NAME, file:/abs/path, store:NAME or vault:PATH#FIELD"},
-	{key: "approvals.webhooks.*.events", text: "version: 1\napprovals: {webhooks: {ops: {url: 'https://w.example', secret: 'file:/s', events: $X}}}\n", one: "[tool_invocation_failed]", other: "[tool_invocation_fialed]", engine: true,
+	{key: "approvals.webhooks.*.events", text: "version: 1\napprovals: {webhooks: {ops: {url: 'https://w.example', secret: 'file:/s', events: $X}}}\n", one: "[failed]", other: "[tool_invocation_fialed]", engine: true,
 		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.File.Approvals.Webhooks["ops"].Events) }, first: "[tool_invocation_failed]", refusedOther: true,
 		then: `writ.yaml:2: approvals.webhooks.ops.events[0]: unknown event "tool_invocation_fialed"; did you mean tool_invocation_failed?`},
 	{key: "approvals.webhooks.*.format", text: "version: 1\napprovals: {webhooks: {ops: {url: 'https://w.example', secret: 'file:/s', format: $X}}}\n", one: "json", other: "slack", engine: true,

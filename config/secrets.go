@@ -1,7 +1,10 @@
 package config
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -66,12 +69,22 @@ func (c *Config) checkSecrets(d *strict.File) {
 	}
 }
 
-// secretFile notes where a reference to a file leads, so that it is kept from agents.
+// secretFile notes where a reference to a file leads, so that it is kept from agents. What
+// cannot be had as things are is said, and no reason not to load: it may come later.
 func (c *Config) secretFile(d *strict.File, key string, r secret.Ref) {
-	if r.Backend == "file" {
+	warn := func(format string, args ...any) {
+		c.Warnings = append(c.Warnings, fmt.Sprintf("%s: %s: %s: ", c.At(key), key, r)+fmt.Sprintf(format, args...))
+	}
+	switch {
+	case r.Backend == "vault" && c.File.Secrets.Vault == nil:
+		warn("there is no vault; write secrets.vault")
+	case r.Backend == "file":
 		if real, ok := c.path(d, key, r.Name); ok {
 			c.secretFiles = append(c.secretFiles, real)
 			c.secretKeys = append(c.secretKeys, key)
+			if _, err := os.Stat(real); errors.Is(err, fs.ErrNotExist) {
+				warn("there is no such file; make it, with mode 0600")
+			}
 		}
 	}
 }

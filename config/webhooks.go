@@ -33,7 +33,14 @@ var webhookEvents = []string{
 	"tool_invocation_started", "tool_invocation_completed", "tool_invocation_failed", "tool_invocation_cancelled", "tool_invocation_unknown",
 }
 
-func (e *WebhookEvent) UnmarshalText(b []byte) error { return word(e, "event", b, webhookEvents...) }
+// UnmarshalText takes an event by its name, or by what is left of that without what all of
+// them begin with, as lists show it.
+func (e *WebhookEvent) UnmarshalText(b []byte) error {
+	if whole := "tool_invocation_" + string(b); slices.Contains(webhookEvents, whole) {
+		b = []byte(whole)
+	}
+	return word(e, "event", b, webhookEvents...)
+}
 
 func (f *WebhookFormat) UnmarshalText(b []byte) error {
 	return word(f, "format", b, "json", "slack")

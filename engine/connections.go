@@ -118,7 +118,7 @@ func (r *rules) noConnection(name, top string) string {
 	if len(names) == 0 {
 		return "there is no connection that this agent may use"
 	}
-	return fmt.Sprintf("there is no connection %q%s; there are %s", name, spell.Hint(name, names), strings.Join(names, ", "))
+	return fmt.Sprintf("there is no connection %q; there are %s%s", name, strings.Join(names, ", "), spell.Hint(name, names))
 }
 
 // request is what arguments come to over a connection, in one line.
@@ -181,7 +181,7 @@ func (e *Engine) Connection(name string) (Connection, error) {
 	cfg := e.at().cfg
 	if _, ok := cfg.Connections[name]; !ok {
 		known := sortedNames(cfg.Connections)
-		return Connection{}, writ.Fail(writ.NotFound, fmt.Sprintf("there is no connection %q%s; 'writ connection list' shows them", name, spell.Hint(name, known)), nil)
+		return Connection{}, writ.Fail(writ.NotFound, fmt.Sprintf("there is no connection %q; 'writ connection list' shows them%s", name, spell.Hint(name, known)), nil)
 	}
 	return connectionOf(cfg, name), nil
 }

@@ -216,7 +216,7 @@ func (e *Engine) webhook(name string) (*webhook, error) {
 		return w, nil
 	}
 	names := slices.Sorted(maps.Keys(e.webhooks.all))
-	hint := spell.Hint(name, names)
+	hint := "; 'writ webhook list' shows them" + spell.Hint(name, names)
 	if len(names) == 0 {
 		hint = "; there is none, and approvals.webhooks in the configuration adds some"
 	}

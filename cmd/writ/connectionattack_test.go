@@ -53,7 +53,7 @@ func TestConnectionAttacks(t *testing.T) {
 		"another method":    {map[string]any{"path": "/v1/x", "method": "POST", "body": "x"}, "argument /method: connection echo does not take POST; it takes GET, HEAD"},
 		"no method":         {map[string]any{"path": "/v1/x", "method": "TRACE"}, "must be one of"},
 		"their own key":     {map[string]any{"path": "/v1/x?access_token=mine"}, "is a credential"},
-		"no such":           {map[string]any{"path": "/v1/x", "connection": "ehco"}, `there is no connection "ehco"; did you mean echo?; there are echo, slow`},
+		"no such":           {map[string]any{"path": "/v1/x", "connection": "ehco"}, `there is no connection "ehco"; there are echo, slow; did you mean echo?`},
 		"somebody else's":   {map[string]any{"path": "/v1/x", "connection": "other"}, "connection other is not for agent coder"},
 	} {
 		if c.args["connection"] == nil {

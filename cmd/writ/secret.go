@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -133,18 +134,49 @@ func (a *app) secretRemove() *cobra.Command {
 	return &cobra.Command{
 		Use: "remove NAME", Short: "Forget a secret of the store", Args: exactly(1, aSecret), Example: "  writ secret remove github-token", ValidArgsFunction: a.offer(secretNames),
 		Long: `Forget a secret of the store. It takes nobody's passphrase. Connections that name it
-cannot be used any more.`,
+cannot be used any more, and webhooks send nothing; which those are is said.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			daemon, err := a.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			users, err := secretUsers(cmd.Context(), daemon, "store:"+args[0])
 			if err != nil {
 				return err
 			}
 			if err := daemon.RemoveSecret(cmd.Context(), args[0]); err != nil {
 				return err
 			}
+			if len(users) > 0 {
+				fmt.Fprintf(os.Stderr, "writ: without it these do not work: %s; set it again with '%s secret set %s', or change the configuration\n", oneLine(strings.Join(users, ", ")), self(), oneLine(args[0]))
+			}
 			return a.said("removed", args[0])
 		},
 	}
+}
+
+// secretUsers are the connections and webhooks that name a secret.
+func secretUsers(ctx context.Context, daemon *client.Client, reference string) ([]string, error) {
+	connections, err := daemon.Connections().All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	webhooks, err := daemon.Webhooks().All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, c := range connections {
+		if slices.Contains(c.Secrets, reference) {
+			out = append(out, "connection "+c.Name)
+		}
+	}
+	for _, w := range webhooks {
+		if w.Secret == reference {
+			out = append(out, "webhook "+w.Name)
+		}
+	}
+	return out, nil
 }
 
 func (a *app) secretCheck() *cobra.Command {

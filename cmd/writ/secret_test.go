@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -60,6 +61,9 @@ func TestSecretCommands(t *testing.T) {
 		t.Errorf("list: %v %v", list, err)
 	}
 	w.must("", "secret", "remove", "a")
+	if out := w.must("", "ledger", "tail"); !regexp.MustCompile(`secret\.removed +secret=a\n`).MatchString(out) {
+		t.Errorf("the ledger's tail does not say which:\n%s", out)
+	}
 	if o := w.run("", "secret", "check", "store:a"); o.code == 0 {
 		t.Errorf("it is still there: %+v", o)
 	}
@@ -133,6 +137,11 @@ connections:
 	if o := w.by("alice", []string{"from-the-store"}, "secret", "set", "k"); o.code != 0 {
 		t.Fatalf("set: %+v", o)
 	}
+	defer func() {
+		if o := w.run("", "secret", "remove", "k"); o.code != 0 || !strings.Contains(o.err, "without it these do not work: connection headers, connection store; set it again with") {
+			t.Errorf("remove: %+v", o)
+		}
+	}()
 	if info, err := os.Stat(key); err != nil || info.Mode().Perm() != 0o600 || info.Size() != 32 {
 		t.Errorf("secrets.store.key_file: %v %v", info, err)
 	}

@@ -204,8 +204,10 @@ func TestWebhooks(t *testing.T) {
 	if h := w.listed("all"); h.State != "ready" || h.URL != "http://"+all.at+"/…" {
 		t.Errorf("%+v", h)
 	}
-	if o := w.run("", "webhook", "test", "al"); o.code != 1 || !strings.Contains(o.err, `there is no webhook "al"; did you mean all?`) {
-		t.Errorf("%+v", o)
+	for _, verb := range []string{"test", "retry"} {
+		if o := w.run("", "webhook", verb, "al"); o.code != 1 || !strings.Contains(o.err, `there is no webhook "al"; 'writ webhook list' shows them; did you mean all?`) {
+			t.Errorf("%s: %+v", verb, o)
+		}
 	}
 	for _, args := range [][]string{{"webhook", "list"}, {"config", "show", "--effective"}, {"egress", "log"}, {"ledger", "tail", "-n", "1000"}} {
 		if o := w.must("", args...); strings.Contains(o, "s3cret") || strings.Contains(o, hookKey) {
