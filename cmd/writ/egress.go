@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"slices"
 	"strings"
@@ -13,8 +14,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/client"
 	"github.com/writ-run/writ/egress"
+	"github.com/writ-run/writ/spell"
 )
 
 func (a *app) egressCommand() *cobra.Command {
@@ -48,6 +51,9 @@ With --json each is one line.`,
 			if err != nil {
 				return err
 			}
+			if len(page.Data) == 0 {
+				nobodys(cmd.Context(), daemon, of)
+			}
 			slices.Reverse(page.Data)
 			last, err := a.showEgressPage(page, follow)
 			if err != nil || !follow {
@@ -66,8 +72,24 @@ With --json each is one line.`,
 	return c
 }
 
-// The widths are fixed, so that what is followed stays below what was there.
-const egressLine = "%-19s  %-24s  %-7s  %-28s  %-21s  %-16s  %10s  %10s  %s\n"
+// nobodys says why nothing is listed where the agent or the call is not there. What the
+// daemon does itself is logged under other names than agents', so it is no error.
+func nobodys(ctx context.Context, daemon *client.Client, of client.EgressOf) {
+	if names := agentNames(ctx, daemon); of.Agent != "" && !slices.Contains(names, of.Agent) {
+		fmt.Fprintf(os.Stderr, "writ: there is no agent %q%s\n", of.Agent, spell.Hint(of.Agent, names))
+	}
+	var refusal *client.Problem
+	if of.Call == "" {
+		return
+	}
+	if _, err := daemon.Invocation(ctx, of.Call, 0); errors.As(err, &refusal) && refusal.Kind == writ.NotFound {
+		fmt.Fprintf(os.Stderr, "writ: there is no call %q; '%s invocation list' shows them\n", of.Call, self())
+	}
+}
+
+// The widths are fixed, so that what is followed stays below what was there. That of
+// addresses takes any of IPv6.
+const egressLine = "%-19s  %-24s  %-7s  %-28s  %-47s  %-16s  %10s  %10s  %s\n"
 
 // showEgressPage shows what there is, and says which was the last.
 func (a *app) showEgressPage(page client.Page[client.Egress], follow bool) (last int64, err error) {
@@ -113,6 +135,9 @@ func ruleOf(e client.Egress) string {
 	why := e.Detail
 	if e.Class != "" && e.Verdict != string(egress.Allowed) {
 		why = strings.TrimSpace(e.Class + " " + why)
+	}
+	if a, err := netip.ParseAddr(e.Detail); err == nil && e.Verdict == string(egress.AddressNotOpen) {
+		why += fmt.Sprintf("; needs egress.hosts.%q.ranges: [%s]", strings.TrimSuffix(e.Host, ":443"), netip.PrefixFrom(a, a.BitLen()))
 	}
 	if why != "" {
 		rule += " (" + why + ")"

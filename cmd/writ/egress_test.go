@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"database/sql"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -48,13 +49,13 @@ var someEgress = []store.Egress{
 	{At: "2026-01-02T03:04:10Z", Call: "call_bbbbbbbbbbbbbbbbbb", Agent: "other", Kind: "http", Host: "x\x1b[2J\n\u202e:80", Verdict: "method_refused", Rule: "egress[2]", Detail: "PO\rST"},
 }
 
-const egressTable = `TIME                 CALL                      KIND     HOST                          ADDRESS                VERDICT                 SENT    RECEIVED  RULE
-2026-01-02T03:04:05  call_aaaaaaaaaaaaaaaaaa   dns      ok.example                    -                      allowed                    0           0  egress[0]
-2026-01-02T03:04:06  call_aaaaaaaaaaaaaaaaaa   connect  ok.example:443                192.0.2.1:443          allowed                  512     1234567  egress[0]
-2026-01-02T03:04:07  call_aaaaaaaaaaaaaaaaaa   dns      bad.example                   -                      host_not_allowed           0           0  needs bad.example:443
-2026-01-02T03:04:08  call_bbbbbbbbbbbbbbbbbb   connect  in.example:443                -                      address_not_open           0           0  egress[1] (private 10.0.0.1)
-2026-01-02T03:04:09  -                         connect  -                             203.0.113.9:80         nobodys_address            0           0  needs 203.0.113.9:80
-2026-01-02T03:04:10  call_bbbbbbbbbbbbbbbbbb   http     x<U+001B>[2J<U+000A><U+202E>:80  -                      method_refused             0           0  egress[2] (PO<U+000D>ST)
+const egressTable = `TIME                 CALL                      KIND     HOST                          ADDRESS                                          VERDICT                 SENT    RECEIVED  RULE
+2026-01-02T03:04:05  call_aaaaaaaaaaaaaaaaaa   dns      ok.example                    -                                                allowed                    0           0  egress[0]
+2026-01-02T03:04:06  call_aaaaaaaaaaaaaaaaaa   connect  ok.example:443                192.0.2.1:443                                    allowed                  512     1234567  egress[0]
+2026-01-02T03:04:07  call_aaaaaaaaaaaaaaaaaa   dns      bad.example                   -                                                host_not_allowed           0           0  needs bad.example:443
+2026-01-02T03:04:08  call_bbbbbbbbbbbbbbbbbb   connect  in.example:443                -                                                address_not_open           0           0  egress[1] (private 10.0.0.1; needs egress.hosts."in.example".ranges: [10.0.0.1/32])
+2026-01-02T03:04:09  -                         connect  -                             203.0.113.9:80                                   nobodys_address            0           0  needs 203.0.113.9:80
+2026-01-02T03:04:10  call_bbbbbbbbbbbbbbbbbb   http     x<U+001B>[2J<U+000A><U+202E>:80  -                                                method_refused             0           0  egress[2] (PO<U+000D>ST)
 `
 
 // tableOf is the table with only some of its rows.
@@ -76,13 +77,15 @@ func TestEgressLog(t *testing.T) {
 	}
 	w.leaves(someEgress...)
 	const older = "older ones are left out; --limit shows up to 1000\n"
+	noCall := fmt.Sprintf("writ: there is no call \"call_aaaaaaaaaaaaaaaaaa\"; '%s invocation list' shows them\n", program)
 	for _, row := range []struct{ line, out, err string }{
 		{"", egressTable, ""},
 		{"--refused", tableOf(3, 4, 5, 6), ""},
 		{"--agent coder", tableOf(1, 2, 3), ""},
 		{"--call call_bbbbbbbbbbbbbbbbbb", tableOf(4, 6), ""},
 		{"--call call_aaaaaaaaaaaaaaaaaa --agent coder --refused", tableOf(3), ""},
-		{"--call call_aaaaaaaaaaaaaaaaaa --agent other", "none\n", ""},
+		{"--call call_aaaaaaaaaaaaaaaaaa --agent other", "none\n", "writ: there is no agent \"other\"\n" + noCall},
+		{"--agent codr", "none\n", "writ: there is no agent \"codr\"; did you mean coder?\n"},
 		{"--limit 2", tableOf(5, 6), older},
 		{"--limit 6", egressTable, ""},
 	} {
