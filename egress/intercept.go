@@ -18,7 +18,7 @@ func (r *Relay) intercept(c *peeked, e Event, to candidate, said []byte) Event {
 		refuse(c.Conn)
 		return e
 	}
-	in := &ending{Conn: &again{peeked: c, first: io.MultiReader(bytes.NewReader(said), c)}}
+	in := newEnding(&again{peeked: c, first: io.MultiReader(bytes.NewReader(said), c)})
 	inner := tls.Server(in, &tls.Config{
 		MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return own.of(to.endpoint.Host) },

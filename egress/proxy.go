@@ -38,14 +38,12 @@ func (r *Relay) proxy(c net.Conn, e Event) Event {
 	case b[0] == 5:
 		return r.socks(in, e)
 	}
-	ends := &ending{Conn: in}
-	once := &single{conn: ends, done: make(chan struct{})}
-	ends.ended = once.end
+	ends := newEnding(in)
 	s := &http.Server{
 		Handler: http.HandlerFunc(r.asked), ReadHeaderTimeout: beginWithin, IdleTimeout: r.pass.broker.o.Limits.Idle, MaxHeaderBytes: 64 << 10,
 		ErrorLog: log.New(io.Discard, "", 0), DisableGeneralOptionsHandler: true,
 	}
-	s.Serve(once) // it ends with its one connection
+	s.Serve(&single{conn: ends, ends: ends}) // it ends with its one connection
 	s.Shutdown(r.life)
 	return Event{} // each request was said
 }

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/miekg/dns"
@@ -369,7 +370,13 @@ func (r *Relay) through(c *peeked, e Event, said []byte) Event {
 func (r *Relay) dial(to netip.AddrPort) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(r.life, 20*time.Second)
 	defer cancel()
-	return (&net.Dialer{}).DialContext(ctx, "tcp", to.String())
+	for {
+		c, err := (&net.Dialer{}).DialContext(ctx, "tcp", to.String())
+		if !errors.Is(err, syscall.EMFILE) && !errors.Is(err, syscall.ENFILE) || ctx.Err() != nil {
+			return c, err
+		}
+		time.Sleep(10 * time.Millisecond) // too many files are open: others end, and then there is room
+	}
 }
 
 // show is a text of the box's as a log can carry it.

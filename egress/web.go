@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -24,7 +25,7 @@ import (
 // client sent is read to its end and written anew, so that the other side never reads two
 // requests where one was decided on.
 func (r *Relay) http(c *peeked, e Event, may []candidate) Event {
-	in := &ending{Conn: c}
+	in := newEnding(c)
 	return r.requests(in, in, e, may, nil)
 }
 
@@ -46,9 +47,7 @@ func (r *Relay) requests(c net.Conn, ends *ending, e Event, may []candidate, sec
 		HTTP2:    &http.HTTP2Config{MaxConcurrentStreams: requestsAtOnce, MaxReceiveBufferPerConnection: 1 << 20},
 		ErrorLog: log.New(io.Discard, "", 0), DisableGeneralOptionsHandler: true,
 	}
-	once := &single{conn: c, done: make(chan struct{})}
-	ends.ended = once.end
-	s.Serve(once) // it ends with its one connection
+	s.Serve(&single{conn: c, ends: ends}) // it ends with its one connection
 	s.Shutdown(r.life)
 	e.Host, e.Rule, e.Verdict = may[0].endpoint.String(), may[0].rule.At, Allowed
 	e.Sent, e.Got = w.out.Load(), w.got.Load()
@@ -226,36 +225,34 @@ func (w *web) failed(rw http.ResponseWriter, req *http.Request, err error) {
 // single is a listener that has one connection.
 type single struct {
 	conn net.Conn
+	ends *ending // below it
 	took atomic.Bool
-	done chan struct{}
-	over atomic.Bool
 }
 
 func (s *single) Accept() (net.Conn, error) {
 	if s.took.CompareAndSwap(false, true) {
 		return s.conn, nil
 	}
-	<-s.done
+	<-s.ends.done
 	return nil, net.ErrClosed
 }
 
-func (s *single) end() {
-	if s.over.CompareAndSwap(false, true) {
-		close(s.done)
-	}
-}
-
-func (s *single) Close() error   { s.end(); return nil }
+func (s *single) Close() error   { s.ends.end(); return nil }
 func (s *single) Addr() net.Addr { return s.conn.LocalAddr() }
 
-// ending tells when it is closed.
+// ending is a connection that tells when it is closed, by whomever.
 type ending struct {
 	net.Conn
-	ended func()
+	done chan struct{}
+	once sync.Once
 }
 
+func newEnding(c net.Conn) *ending { return &ending{Conn: c, done: make(chan struct{})} }
+
+func (c *ending) end() { c.once.Do(func() { close(c.done) }) }
+
 func (c *ending) Close() error {
-	defer c.ended()
+	defer c.end()
 	return c.Conn.Close()
 }
 

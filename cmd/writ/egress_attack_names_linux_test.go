@@ -30,7 +30,7 @@ func TestAttackB(t *testing.T) {
 		rows = append(rows, attack{"literal " + to, nil, "curl -sSm 5 http://" + to + "/", `curl: \((6|7)\)`})
 	}
 	for _, to := range []string{"169.254.169.254", "2852039166", "0251.0376.0251.0376", "10.20.30.40", "169.16689662"} {
-		rows = append(rows, attack{"literal " + to, nil, "curl -sSm 5 http://" + to + "/", `nobodys_address \(--allow-host [0-9.]+:80 with --allow-range [0-9.]+/32 would allow it\)`})
+		rows = append(rows, attack{"literal " + to, nil, "curl -sSm 5 http://" + to + "/", `nobodys_address \((--allow-host [0-9.]+:80 with --allow-range [0-9.]+/32 would allow it|it is metadata)\)`})
 	}
 	for _, to := range append([]string{"::", "::ffff:127.0.0.1", "::ffff:7f00:1", "::127.0.0.1", "::ffff:0:7f00:1", "fe80::5efe:7f00:1", "fec0::1", "2001:db8::1"}, forbidden6...) {
 		rows = append(rows, attack{"literal " + to, nil, "curl -gsSm 5 'http://[" + to + "]/'", `curl: \(7\).*(refused|unreachable|Couldn't connect)`})

@@ -150,7 +150,7 @@ func TestHTTPRequest(t *testing.T) {
 		{"a redirect to a file", "https://good.test/file", nil, 1, `does not start with http`},
 		{"a host that is not on the list", "https://denied.test/", nil, 3, `not on the network allowlist`},
 		{"a port that is not on the list", "https://good.test:444/", nil, 3, `not on the network allowlist`},
-		{"a private address", "https://inner.test/", nil, 1, `^address_not_open: inner\.test:443: 10\.20\.30\.40; only public addresses`},
+		{"a private address", "https://inner.test/", nil, 1, `^address_not_open: inner\.test:443: its address is private; only public addresses`},
 		{"one private address of two", "https://mixed.test/", nil, 1, `^address_not_open: mixed\.test`},
 		{"the cloud by name", "https://cloud.test/", nil, 1, `^address_not_open: cloud\.test`},
 		{"the cloud by number", "http://169.254.169.254/", nil, 3, `argument /url: 169\.254\.169\.254 is not a public address \(class metadata\); an operator who means it writes egress\.hosts\."169\.254\.169\.254:80"\.ranges: \[169\.254\.169\.254/32\]`},
