@@ -30,7 +30,10 @@ func (e *Engine) refused(ctx context.Context, call string, more func(store.Egres
 	var out []string
 	said := map[string]bool{}
 	for _, r := range rows {
-		line := display.Preview(r.Host, 300) + ": " + r.Verdict
+		line := r.Verdict
+		if r.Host != "" { // else it was refused before it was known where to
+			line = display.Preview(r.Host, 300) + ": " + line
+		}
 		if r.Class != "" {
 			line += ", its address is " + r.Class
 		}
