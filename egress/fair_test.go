@@ -122,9 +122,6 @@ func TestRoomForTheModest(t *testing.T) {
 // What never says whole what it wants, and what never reads, ends; whoever else is served
 // meanwhile.
 func TestSlowly(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes as long as a client may")
-	}
 	at := echo(t)
 	hello := helloFor(t, "good.test", 0)
 	web := newWay(t, at, writ.ClassWrite, Limits{}, rule(t, at, writ.ClassWrite))

@@ -132,7 +132,7 @@ func FuzzRedact(f *testing.F) {
 	f.Add("%%%%%%%%", "%25", 0)
 	f.Fuzz(func(t *testing.T, value, around string, shift int) {
 		if unfit(value) != "" || len(value) > 100 {
-			t.Skip()
+			return
 		}
 		r := newRedactor(value)
 		if got := r.line(around + value + around); strings.Contains(got, value) && !strings.Contains("[secret]"+around+"[secret]", value) {
