@@ -47,9 +47,12 @@ func (d *Driver) start(ctx context.Context, w writ.Writ, spec sandbox.Spec, show
 		return nil, err
 	}
 	return supervise.Start(ctx, supervise.Launch{
-		Args: part(d.opts.Launcher, partSupervise), Env: launcherEnv, Wall: p.Wall, Grace: p.Grace, Use: p.Limits.Together(),
-		Explain: func(said string) error {
-			return writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: the box could not be set up", errors.New(said))
+		Args: part(d.opts.Launcher, partSupervise), Env: launcherEnv,
+		Terms: supervise.Terms{
+			Wall: p.Wall, Grace: p.Grace, Use: p.Limits.Together(),
+			Explain: func(said string) error {
+				return writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: the box could not be set up", errors.New(said))
+			},
 		},
 	}, j, spec)
 }

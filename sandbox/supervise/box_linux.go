@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"sync"
 	"time"
 
@@ -21,17 +19,14 @@ var errGone = errors.New("it ended before the command was started")
 
 // A box is what was started, the supervisor in it or which it is, and the pipes to that.
 type box struct {
-	launch  Launch
-	cmd     *exec.Cmd
-	control *os.File // its end is the end of the box
-	status  *os.File
-	decode  *json.Decoder
-	copies  sync.WaitGroup
-	said    *sandbox.Tail // besides the output of the command
-	began   time.Time
-	before  []usage.Process // all that there was before the command: the supervisor, and what it is wrapped in
-	gone    chan struct{}   // closed when what was started has ended
-	over    chan struct{}   // closed when the next three are set
+	link   *Link
+	terms  Terms
+	decode *json.Decoder
+	used   func() (usage.Use, error) // nil: it is not measured from here
+	copies sync.WaitGroup
+	said   *sandbox.Tail // besides the output of the command
+	began  time.Time
+	over   chan struct{} // closed when the next three are set
 
 	end     end
 	endErr  error
@@ -64,16 +59,16 @@ func (b *box) handshake(ctx context.Context, job []byte) error {
 	if err == nil {
 		err = ctx.Err()
 	}
-	if err == nil && b.launch.Check != nil {
-		err = b.launch.Check()
+	if err == nil && b.terms.Check != nil {
+		err = b.terms.Check()
 	}
-	if err == nil {
-		b.before, err = usage.Tree(b.cmd.Process.Pid)
+	if err == nil && b.link.Measure != nil {
+		b.used, err = b.link.Measure()
 	}
 	if err != nil {
 		return err
 	}
-	if _, err := b.control.Write(job); err != nil {
+	if _, err := b.link.Control.Write(job); err != nil {
 		return err
 	}
 	if s, err = b.hear(); err == nil && !s.Started {
@@ -84,29 +79,30 @@ func (b *box) handshake(ctx context.Context, job []byte) error {
 
 // kill ends the box without asking the supervisor, as far as it can be done.
 func (b *box) kill() {
-	b.control.Close()
-	if b.launch.Holds {
-		b.cmd.Process.Kill()
+	b.link.Control.Close()
+	if b.link.Kill != nil {
+		b.link.Kill()
 	}
 }
 
 // collect waits for what was started and for the end of all output.
 func (b *box) collect() {
-	<-b.gone
+	<-b.link.Gone
 	b.copies.Wait()
-	b.control.Close()
-	b.status.Close()
+	b.link.Control.Close()
+	b.link.Status.Close()
 }
 
 // watch ends the box at its time limit, where there is one, and notes how it ended.
 func (b *box) watch() {
 	b.began = time.Now()
 	timer := func() bool { return false }
-	if b.launch.Wall > 0 { // else as long as it takes
-		timer = time.AfterFunc(b.launch.Wall, func() { b.stop("timeout", msgTerm) }).Stop
+	if b.terms.Wall > 0 { // else as long as it takes
+		timer = time.AfterFunc(b.terms.Wall, func() { b.stop("timeout", msgTerm) }).Stop
 	}
-	used := func() (usage.Use, error) { return usage.Of(b.cmd.Process.Pid, b.before...) }
-	b.launch.Use.Watch(b.over, used, func(limit string) { b.stop(limit, msgKill) })
+	if b.used != nil {
+		b.terms.Use.Watch(b.over, b.used, func(limit string) { b.stop(limit, msgKill) })
+	}
 	go func() {
 		defer close(b.over)
 		s, err := b.hear()
@@ -136,16 +132,16 @@ func (b *box) stop(limit string, msg byte) {
 		b.limit = limit
 	}
 	b.mu.Unlock()
-	tell := func(msg byte) { b.control.Write([]byte{msg}) } // fails only when it has ended
+	tell := func(msg byte) { b.link.Control.Write([]byte{msg}) } // fails only when it has ended
 	tell(msg)
 	last := time.Duration(0)
 	if msg == msgTerm {
-		last = b.launch.Grace
+		last = b.terms.Grace
 		time.AfterFunc(last, func() { tell(msgKill) })
 	}
 	time.AfterFunc(last+insist, func() {
 		select {
-		case <-b.gone:
+		case <-b.link.Gone:
 		default:
 			b.kill()
 		}
@@ -164,12 +160,12 @@ func (b *box) Wait(ctx context.Context) (sandbox.Exit, error) {
 	defer b.mu.Unlock()
 	exit := sandbox.Exit{Code: b.end.Code, Signal: b.end.Signal, Limit: cmp.Or(b.limit, b.end.Limit), Elapsed: b.elapsed, CPU: b.end.CPU}
 	switch {
-	case b.endErr != nil && b.limit != "" && b.launch.Holds: // it was killed from outside
+	case b.endErr != nil && b.limit != "" && b.terms.Holds: // it was killed from outside
 		exit.Code, exit.Signal = -1, "killed"
 	case b.endErr != nil:
 		exit.Code = -1
 		left := "processes of the box may be left"
-		if b.launch.Holds {
+		if b.terms.Holds {
 			left = "its processes ended with it"
 		}
 		return exit, writ.Fail(writ.Internal, "the supervisor of the box ended without a report; "+left, fmt.Errorf("%w: %s", b.endErr, b.said))

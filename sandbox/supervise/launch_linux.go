@@ -2,14 +2,10 @@ package supervise
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"runtime"
 	"syscall"
-	"time"
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/sandbox"
@@ -24,63 +20,27 @@ type Launch struct {
 	// Arrange, where there is one, is called on the thread that starts it, which
 	// is used for nothing else: it may enter namespaces. It may replace Files.
 	Arrange func([]*os.File) error
-	// Check, where there is one, is called once the supervisor is up and before anything
-	// of the command has begun; its error ends the box.
-	Check func() error
-	// Explain makes an error of what was said by what ended without a supervisor.
-	Explain func(said string) error
-	// Holds says that killing what is started ends everything in the box. Where it does
-	// not, only the supervisor can, and is let go of instead.
-	Holds bool
-
-	Wall  time.Duration // from when the command runs; none: as long as it takes
-	Grace time.Duration // between asking and killing
-	Use   usage.Limits  // of all that is started
+	Terms
 }
-
-// startWithin bounds how long a box may take to be ready.
-const startWithin = 20 * time.Second
 
 // Start starts a box for a job, which is what the supervisor's [Up] takes. Until the
 // command may have begun, the end of the context ends it. The files of the launch stay the
 // caller's.
 func Start(ctx context.Context, l Launch, job any, spec sandbox.Spec) (sandbox.Box, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, writ.Fail(writ.Stopped, "stopped before the command started", err)
+	if err := stopped(ctx); err != nil {
+		return nil, err
 	}
-	text, err := encode(job)
-	if err != nil {
-		return nil, writ.Fail(writ.Internal, "the box could not be described", err)
-	}
-	b, err := l.launch(spec)
+	link, err := l.launch()
 	if err != nil {
 		return nil, writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: "+l.Args[0]+" could not be started; check that it can be executed", err)
 	}
-	ready := make(chan error, 1)
-	go func() { ready <- b.handshake(ctx, text) }()
-	tooLong := time.NewTimer(startWithin)
-	defer tooLong.Stop()
-	// A command that may have begun is not given up when the context ends: Wait ends it
-	// then, and tells how it ended.
-	select {
-	case err = <-ready:
-	case <-tooLong.C:
-		b.kill()
-		<-ready
-		err = errors.New("no answer from inside the box: does the program call the Main of its driver first?")
-	}
-	if err != nil {
-		b.kill()
-		b.collect()
-		return nil, b.why(err)
-	}
-	b.watch()
-	return b, nil
+	return Over(ctx, link, l.Terms, job, spec)
 }
 
-// launch starts it with its pipes and the copying of output.
-func (l Launch) launch(spec sandbox.Spec) (b *box, err error) {
-	b = &box{launch: l, said: sandbox.NewTail(4 << 10), gone: make(chan struct{}), over: make(chan struct{})}
+// launch starts it with its pipes.
+func (l Launch) launch() (*Link, error) {
+	link := &Link{}
+	var err error
 	var ours, theirs []*os.File
 	pipe := func(toBox bool) *os.File {
 		r, w, e := os.Pipe()
@@ -94,13 +54,22 @@ func (l Launch) launch(spec sandbox.Spec) (b *box, err error) {
 		ours, theirs = append(ours, r), append(theirs, w)
 		return r
 	}
-	b.control, b.status = pipe(true), pipe(false)
+	control, status := pipe(true), pipe(false)
 	stdin, stdout, stderr, said := pipe(true), pipe(false), pipe(false), pipe(false)
 	if err == nil {
-		b.cmd = &exec.Cmd{Path: l.Args[0], Args: l.Args, Dir: "/", Env: l.Env, Stdout: theirs[5], Stderr: theirs[5]}
-		b.cmd.ExtraFiles = append(theirs[:5:5], l.Files...)
-		b.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: l.User}
-		err = b.run()
+		cmd := &exec.Cmd{Path: l.Args[0], Args: l.Args, Dir: "/", Env: l.Env, Stdout: theirs[5], Stderr: theirs[5]}
+		cmd.ExtraFiles = append(theirs[:5:5], l.Files...)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: l.User}
+		gone := make(chan struct{})
+		*link = Link{control, status, stdin, stdout, stderr, said, nil, gone, nil}
+		err = l.run(cmd, gone)
+		link.Measure = func() (func() (usage.Use, error), error) {
+			before, err := usage.Tree(cmd.Process.Pid) // the supervisor, and what it is wrapped in, are launchers
+			return func() (usage.Use, error) { return usage.Of(cmd.Process.Pid, before...) }, err
+		}
+		if l.Holds {
+			link.Kill = func() { cmd.Process.Kill() }
+		}
 	}
 	for _, f := range theirs {
 		f.Close()
@@ -111,51 +80,29 @@ func (l Launch) launch(spec sandbox.Spec) (b *box, err error) {
 		}
 		return nil, err
 	}
-	b.decode = json.NewDecoder(io.LimitReader(b.status, 1<<20))
-	go sandbox.Feed(stdin, spec.Stdin)
-	b.copies.Go(func() { b.taken(sandbox.Drain(spec.Stdout, stdout)) })
-	b.copies.Go(func() { b.taken(sandbox.Drain(spec.Stderr, stderr)) })
-	b.copies.Go(func() { sandbox.Drain(b.said, said) })
-	return b, nil
+	return link, nil
 }
 
 // run starts it from a thread that lives as long as that: a wrapper that dies
 // with its parent dies with the thread that started it.
-func (b *box) run() error {
+func (l Launch) run(cmd *exec.Cmd, gone chan<- struct{}) error {
 	started := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread()
 		err := error(nil)
-		if b.launch.Arrange == nil {
+		if l.Arrange == nil {
 			defer runtime.UnlockOSThread()
 		} else { // the thread ends with this: it is not what it was
-			err = b.launch.Arrange(b.cmd.ExtraFiles[FirstFile-fdControl:])
+			err = l.Arrange(cmd.ExtraFiles[FirstFile-fdControl:])
 		}
 		if err == nil {
-			err = b.cmd.Start()
+			err = cmd.Start()
 		}
 		started <- err
 		if err == nil {
-			b.cmd.Wait() // its exit status says nothing that the supervisor does not
-			close(b.gone)
+			cmd.Wait() // its exit status says nothing that the supervisor does not
+			close(gone)
 		}
 	}()
 	return <-started
-}
-
-// why turns a failed start into an error with something to do.
-func (b *box) why(err error) error {
-	var known *writ.Error
-	var f *Failure
-	switch {
-	case errors.As(err, &known):
-		return err
-	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
-		return writ.Fail(writ.Stopped, "stopped before the command started", err)
-	case errors.As(err, &f):
-		return f.explain()
-	case errors.Is(err, errGone):
-		return b.launch.Explain(b.said.String())
-	}
-	return writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: the box could not be set up", err)
 }

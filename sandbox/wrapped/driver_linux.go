@@ -125,10 +125,13 @@ func (d *Driver) launch(path, program string, p *reach.Plan, s *Shape) (supervis
 	}
 	l := supervise.Launch{
 		Args: slices.Concat([]string{path}, s.Args, []string{"--"}, command), Env: s.Env,
-		Files: append([]*os.File{self}, s.Files...), Holds: true, Wall: p.Wall, Grace: p.Grace, Use: p.Limits.Together(),
-		Check: func() error { return unmoved(s.Hidden) },
-		Explain: func(said string) error {
-			return writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: "+d.wrapper.Explain(said), errors.New(strings.TrimSpace(said)))
+		Files: append([]*os.File{self}, s.Files...),
+		Terms: supervise.Terms{
+			Holds: true, Wall: p.Wall, Grace: p.Grace, Use: p.Limits.Together(),
+			Check: func() error { return unmoved(s.Hidden) },
+			Explain: func(said string) error {
+				return writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: "+d.wrapper.Explain(said), errors.New(strings.TrimSpace(said)))
+			},
 		},
 	}
 	if p.Root {
