@@ -1,0 +1,63 @@
+package rig
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/writ-run/writ/need"
+)
+
+// Engine is where an engine listens, and an image that it has.
+type Engine struct {
+	Host  string // unix://...
+	Image string // Debian with bash, python3, git, ripgrep, jq, procps and curl
+}
+
+// idle is for how many seconds nobody uses the engine before it ends.
+const idle = 30
+
+// Start gives a test the engine that all tests share, started where it does not run. Its
+// containers have no network but the host's: tests use NetworkMode none. A test removes
+// the containers it made; those of tests that were killed are gone when the engine starts
+// the next time.
+func Start(t testing.TB) Engine {
+	t.Helper()
+	needs(t)
+	cache := os.Getenv("WRIT_TEST_CACHE")
+	if cache == "" {
+		dir, err := os.UserCacheDir()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cache = filepath.Join(dir, "writ-test")
+	}
+	e, unlock := start(t, filepath.Join(cache, "docker"), idle)
+	defer unlock()
+	e.Image = image(t, e)
+	return e
+}
+
+// Own gives a test an engine of its own, without an image, that ends with the test: for
+// what would be in the way of other tests.
+func Own(t testing.TB) Engine {
+	t.Helper()
+	needs(t)
+	dir := t.TempDir()
+	e, unlock := start(t, dir, 2)
+	unlock()
+	t.Cleanup(func() { end(t, dir) })
+	return e
+}
+
+func needs(t testing.TB) {
+	t.Helper()
+	need.Root(t)
+	for _, program := range []string{"dockerd", "debootstrap", "flock", "nsenter", "unshare"} {
+		_, err := exec.LookPath(program)
+		if _, missing := os.Stat("/usr/sbin/" + program); err != nil && missing != nil {
+			need.Lacking(t, "%s is not installed", program)
+		}
+	}
+}
