@@ -169,6 +169,7 @@ type Sandboxing struct {
 	DefaultBackend Backend                     `yaml:"default_backend"`
 	Overrides      map[action.Category]Backend `yaml:"overrides"`
 	Subprocess     Subprocess                  `yaml:"subprocess"`
+	Docker         Docker                      `yaml:"docker"`
 	Lifecycle      Lifecycle                   `yaml:"lifecycle"`
 }
 
@@ -208,7 +209,6 @@ var notBuilt = map[string]string{
 	"retention":                    "keeping arguments and results",
 	"telemetry":                    "telemetry",
 	"toolsmith":                    "the toolsmith",
-	"sandboxing.docker":            "the docker driver",
 	"sandboxing.k8s":               "the k8s driver",
 	"sandboxing.native":            "the native driver",
 	"tool_access.containerized_by": "choosing what counts as containerized",

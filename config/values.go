@@ -38,12 +38,12 @@ func (d *Duration) UnmarshalText(b []byte) error {
 
 func (d Duration) String() string { return time.Duration(d).String() }
 
-var backends = []string{"auto", "native", "bwrap", "firejail", "seatbelt", "subprocess"}
+var backends = []string{"auto", "native", "bwrap", "firejail", "seatbelt", "subprocess", "docker"}
 
 // looseBackends keep no protected names from commands that may write around them.
 var looseBackends = []Backend{"bwrap", "firejail", "seatbelt", "subprocess"}
 
-var laterBackends = []string{"docker", "k8s", "wasm"}
+var laterBackends = []string{"k8s", "wasm"}
 
 // UnmarshalText takes the drivers this version has.
 func (k *Backend) UnmarshalText(b []byte) error {
@@ -90,6 +90,7 @@ func defaults() *File {
 		Sandboxing: Sandboxing{
 			DefaultBackend: "auto",
 			Subprocess:     Subprocess{TimeoutSeconds: 30, KillGraceSeconds: 5, WorkspaceOnly: true, RestrictedPath: true},
+			Docker:         dockerDefaults(),
 			Lifecycle:      Lifecycle{Strategy: "per-agent", Grace: Duration(30 * time.Second), Idle: Duration(5 * time.Minute)},
 		},
 		Approvals: Approvals{

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/access"
@@ -64,6 +65,7 @@ type Rule struct {
 type Backends struct {
 	Default    string // "auto" or a driver
 	ByCategory map[action.Category]string
+	Wall       map[string]time.Duration // by driver, where it has one of its own
 }
 
 // For is the driver chosen for a category; empty means any that holds all.

@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -237,7 +238,10 @@ func (in *Input) confinement(a *access.Agent, t *tool.Tool) writ.Confinement {
 	if t.Runs != tool.InBox {
 		return c
 	}
-	c.Limits, c.Backend = tighter(in.Limits, t.Limits), in.Backends.For(t.Category)
+	c.Backend = in.Backends.For(t.Category)
+	limits := in.Limits
+	limits.Wall = cmp.Or(in.Backends.Wall[c.Backend], limits.Wall)
+	c.Limits = tighter(limits, t.Limits)
 	if t.Category == action.CodeExecution && a.Constraints.CodeExecution.V == access.CodeContainerized {
 		c.Isolation = writ.Containerized
 	}

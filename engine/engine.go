@@ -33,6 +33,7 @@ import (
 	"github.com/writ-run/writ/policy"
 	"github.com/writ-run/writ/sandbox"
 	"github.com/writ-run/writ/sandbox/bwrap"
+	"github.com/writ-run/writ/sandbox/docker"
 	"github.com/writ-run/writ/sandbox/firejail"
 	"github.com/writ-run/writ/sandbox/native"
 	"github.com/writ-run/writ/sandbox/reach"
@@ -82,6 +83,7 @@ type Engine struct {
 	ownBroker  *egress.Broker // and of the daemon itself
 	ways       sync.Map       // of the daemon itself, that are open
 	native     *native.Driver
+	docker     *docker.Driver
 	boxes      *sandbox.Boxes
 	closers    []io.Closer // drivers that keep something running
 	jobs       *exec.Jobs
@@ -196,15 +198,17 @@ func (e *Engine) build(cfg *config.Config, launcher []string, servers []Server) 
 	e.broker = egress.New(egress.Options{})
 	e.ownBroker = egress.New(egress.Options{Limits: egress.Limits{Connections: 4096, Bytes: math.MaxInt64, Idle: -1}})
 	own := native.New(native.Options{Options: every, Program: programOf(launcher), Deployment: deployment(cfg.StatePath), Outlet: e.outlet})
+	e.docker = docker.New(dockerOptions(cfg, every, programOf(launcher)))
 	e.drivers = sandbox.Set{own,
 		bwrap.New(bwrap.Options{Options: every, Program: programOf(launcher)}),
 		firejail.New(firejail.Options{Options: every, Program: programOf(launcher)}),
 		seatbelt.New(seatbelt.Options{PathPrefixes: every.PathPrefixes, Config: policy.ConfigNames(), Git: policy.GitNames()}),
+		e.docker,
 		subprocess.New(subprocess.Options{Launcher: launcher, Options: every})}
 	e.native = own
 	e.boxes = sandbox.NewBoxes(e.drivers, lifecycle(cfg))
 	e.webhooks.e = e
-	e.closers = append(e.closers, &e.upstreams, e.boxes, own, &e.webhooks)
+	e.closers = append(e.closers, &e.upstreams, e.boxes, own, e.docker, &e.webhooks)
 	e.jobs = exec.NewJobs(e.boxes, e.now, e.log)
 	e.jobs.OnEnd = e.jobEnded
 	var err error
@@ -219,6 +223,16 @@ func (e *Engine) build(cfg *config.Config, launcher []string, servers []Server) 
 func lifecycle(cfg *config.Config) sandbox.Lifecycle {
 	l := cfg.File.Sandboxing.Lifecycle
 	return sandbox.Lifecycle{Strategy: sandbox.Strategy(l.Strategy), Grace: time.Duration(l.Grace), Idle: time.Duration(l.Idle)}
+}
+
+// dockerOptions is what the configuration says of containers.
+func dockerOptions(cfg *config.Config, every reach.Options, program string) docker.Options {
+	d := cfg.File.Sandboxing.Docker
+	return docker.Options{
+		Options: every, Host: d.Host, Image: d.Image, Runtime: d.Runtime, Memory: int64(d.MemoryLimit), CPU: float64(d.CPULimit),
+		Pids: int64(d.PidsLimit), Tmpfs: int64(d.TmpfsSize), ReadOnly: d.MountMode == "ro", Leave: !d.AutoRemove,
+		Deployment: deployment(cfg.StatePath), State: filepath.Join(cfg.StatePath, "docker"), Program: program,
+	}
 }
 
 // deployment tells daemons of one machine apart, by where each has its state.
@@ -249,6 +263,7 @@ func (e *Engine) open(ctx context.Context, cfg *config.Config, loaded []*define.
 		return err
 	}
 	e.sealKey = keys.seal
+	e.docker.Own(keys.of("containers"))
 	e.ledger, err = ledger.Open(ctx, e.store, ledger.Options{Key: keys.sign, Witness: cfg.Witness, Now: e.now})
 	if err != nil {
 		return err
@@ -273,6 +288,7 @@ func (e *Engine) open(ctx context.Context, cfg *config.Config, loaded []*define.
 		return err
 	}
 	e.gate = writ.NewGate(decider{e}, approver{e}, recorder{e}, runner{e})
+	e.sweeper.Go(e.reconcile)
 	e.sweeper.Go(e.sweep)
 	e.sweeper.Go(e.renew)
 	e.sweeper.Go(e.resume)
@@ -287,6 +303,27 @@ func (e *Engine) open(ctx context.Context, cfg *config.Config, loaded []*define.
 
 // Config is the configuration in force.
 func (e *Engine) Config() *config.Config { return e.at().cfg }
+
+// reconcile removes what daemons before left of this deployment, while calls go on: before
+// the first container is made it is done in any case.
+func (e *Engine) reconcile() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	go func() {
+		select {
+		case <-e.closing:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	removed, err := e.docker.Reconcile(ctx)
+	switch {
+	case err != nil:
+		e.log.Warn("containers that a daemon before left could not be removed; this is tried again before the next one is made", "err", err)
+	case removed > 0:
+		e.log.Info("containers that a daemon before left were removed", "count", removed)
+	}
+}
 
 // sweep ends, now and then, what ends by itself: requests whose time is over, so
 // that their sealed arguments go even when nobody asks again, and what lies idle.

@@ -2,7 +2,9 @@ package engine
 
 import (
 	"crypto/ed25519"
+	"crypto/hmac"
 	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
@@ -60,4 +62,11 @@ func makeKey(path string) ([]byte, error) {
 		return nil, fmt.Errorf("make a key: %w", err)
 	}
 	return key, nil
+}
+
+// of is a key for one purpose, made from that which seals.
+func (k keys) of(purpose string) []byte {
+	mac := hmac.New(sha256.New, k.seal)
+	mac.Write([]byte(purpose))
+	return mac.Sum(nil)
 }

@@ -24,6 +24,7 @@ func (e *Engine) protect(state string) error {
 		return err
 	}
 	e.native.Protect(f)
+	e.docker.Protect(f)
 	e.closers = append(e.closers, f) // after the drivers: nothing runs any more
 	return nil
 }

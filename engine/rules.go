@@ -14,6 +14,7 @@ import (
 	"github.com/writ-run/writ/action"
 	"github.com/writ-run/writ/config"
 	"github.com/writ-run/writ/decide"
+	"github.com/writ-run/writ/sandbox/docker"
 	"github.com/writ-run/writ/store"
 	"github.com/writ-run/writ/tool"
 	"github.com/writ-run/writ/tool/define"
@@ -182,7 +183,8 @@ func (r *rules) input() decide.Input {
 		Types: cfg.Types, Presets: cfg.Presets, Tools: r.catalog.All(), Rules: map[string]decide.Rule{}, Held: r.held, Registered: r.standings(),
 		Commands: access.Set[[]string]{V: findPrograms(config.Programs(f.ToolAccess.RestrictedCommands), f.Sandboxing.Subprocess.ExtraSafePathPrefixes), At: cfg.At("tool_access.restricted_commands")},
 		Programs: map[string][]string{}, Hide: cfg.Own(), Digest: cfg.Digest,
-		Backends: decide.Backends{Default: string(f.Sandboxing.DefaultBackend), ByCategory: map[action.Category]string{}},
+		Backends: decide.Backends{Default: string(f.Sandboxing.DefaultBackend), ByCategory: map[action.Category]string{},
+			Wall: map[string]time.Duration{docker.Name: time.Duration(f.Sandboxing.Docker.TimeoutSeconds) * time.Second}},
 		Limits: writ.Limits{
 			Wall:  time.Duration(f.Sandboxing.Subprocess.TimeoutSeconds) * time.Second,
 			Grace: time.Duration(f.Sandboxing.Subprocess.KillGraceSeconds) * time.Second,

@@ -18,6 +18,9 @@ func (f *File) text(path string, n ast.Node, u encoding.TextUnmarshaler) {
 				f.RejectAt(line(n), path, "%s", Describe(err))
 				return
 			}
+			if _, ok := u.(Numeric); ok {
+				return
+			}
 		}
 		f.RejectAt(line(n), path, "must be a word, not %s", kind(n))
 		return
@@ -106,3 +109,6 @@ func kind(n ast.Node) string {
 	}
 	return "that"
 }
+
+// Numeric is what can be written as a number, without quotes, besides as a word.
+type Numeric interface{ Numeric() }

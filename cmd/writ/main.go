@@ -17,6 +17,7 @@ import (
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/client"
 	"github.com/writ-run/writ/engine"
+	"github.com/writ-run/writ/sandbox/docker"
 	"github.com/writ-run/writ/sandbox/subprocess"
 	"github.com/writ-run/writ/sandbox/wrapped"
 	"github.com/writ-run/writ/spell"
@@ -32,6 +33,7 @@ const (
 )
 
 func main() {
+	docker.Main()
 	wrapped.Main() // neither returns when this process is to become a box
 	subprocess.Main()
 	log.SetOutput(io.Discard) // net/http tells it what strangers say: they would write on our terminal

@@ -187,7 +187,10 @@ func (d *Driver) Probe(ctx context.Context) (sandbox.Features, error) {
 		}
 		d.base = found
 	}
-	names := d.probeNames(ctx)
+	names := sandbox.Finding{Feature: sandbox.ProtectedName, Evidence: "not claimed: it was not told to"}
+	if d.finder != nil {
+		names = probe.Names(ctx, d.show)
+	}
 	found := append(slices.Clip(d.base), names)
 	if names.Enforced || d.finder == nil { // else something of the moment may be the cause
 		d.probed = found

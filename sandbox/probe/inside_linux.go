@@ -40,7 +40,7 @@ func (r *report) files(t targets) {
 	r.control(sandbox.FileRead, "read what may be read", read(own))
 	r.add(sandbox.FileRead, "read a file outside", read(t.Secret))
 	if t.Host != "" {
-		r.add(sandbox.FileRead, "read "+t.Host, read(t.Host))
+		r.add(sandbox.FileRead, "read "+t.Host, readThe(t.Host, t.HostIs))
 	}
 	mine := filepath.Join(t.Write, "file")
 	r.control(sandbox.FileWrite, "write what may be written", os.WriteFile(mine, []byte("x"), 0o644))

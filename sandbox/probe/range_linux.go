@@ -25,6 +25,7 @@ type targets struct {
 	Write, Read    string // roots that it has
 	Secret         string // a file outside
 	Host           string // a file of the host that every user can read; empty: none found
+	HostIs         string // which one it is: a box may have one of its own there
 	Hidden         string // a directory in Read with a file "canary" and a socket "sock"
 	HiddenFile     string // a file in Read
 	Victim         int    // a process outside of the same user; 0: none
@@ -70,7 +71,7 @@ func newRange(self string) (r *attackRange, err error) {
 	}
 	read := filepath.Join(r.dir, "read")
 	r.targets = targets{
-		Write: filepath.Join(r.dir, "write"), Read: read, Secret: filepath.Join(r.dir, "secret"), Host: hostFile(),
+		Write: filepath.Join(r.dir, "write"), Read: read, Secret: filepath.Join(r.dir, "secret"), Host: hostFile(), HostIs: which(hostFile()),
 		Hidden: filepath.Join(read, "hidden"), HiddenFile: filepath.Join(read, "hiddenfile"),
 	}
 	for _, dir := range []string{r.targets.Write, read, r.targets.Hidden} {

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -18,6 +19,23 @@ func read(path string) error {
 	defer f.Close()
 	_, err = f.Read(make([]byte, 1))
 	return bare(err)
+}
+
+// readThe reads a file, if it is that one.
+func readThe(path, is string) error {
+	if here := which(path); here != "" && here != is {
+		return errors.New("it has one of its own there")
+	}
+	return read(path)
+}
+
+// which tells a file from others; empty: it cannot be looked at.
+func which(path string) string {
+	var st unix.Stat_t
+	if unix.Stat(path, &st) != nil {
+		return ""
+	}
+	return fmt.Sprintf("%d:%d", st.Dev, st.Ino)
 }
 
 func list(path string) error {

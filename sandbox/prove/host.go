@@ -28,7 +28,7 @@ var ours = []string{"WRIT_PROVE_TOKEN", "WRIT_PROVE_OTHER"}
 // newHost makes one. dir is where its files go.
 func newHost(dir string) (h *host, err error) {
 	name := filepath.Base(dir)
-	h = &host{vars: map[string]string{"ABSTRACT": name, "PORT6": "0", "SHM": "-1", "QUEUE": "none", "LEAK": "-1", "IFACE": "none", "HOSTFILE": "none", "ADDRESS": "none", "PTY": "none", "PTYDEVS": ""}}
+	h = &host{vars: map[string]string{"ABSTRACT": name, "PORT6": "0", "SHM": "-1", "QUEUE": "none", "LEAK": "-1", "IFACE": "none", "HOSTFILE": "none", "HOSTFILEID": "none", "ADDRESS": "none", "PTY": "none", "PTYDEVS": ""}}
 	defer func() {
 		if err != nil {
 			h.close()
@@ -54,7 +54,7 @@ func newHost(dir string) (h *host, err error) {
 		return nil, err
 	}
 	if file := first("/etc/fstab", "/etc/machine-id", "/etc/login.defs", "/etc/hostname", "/etc/crontab"); file != "" {
-		h.vars["HOSTFILE"] = file
+		h.vars["HOSTFILE"], h.vars["HOSTFILEID"] = file, id(file)
 	}
 	h.interfaces()
 	for _, name := range ours {

@@ -11,8 +11,11 @@ import (
 // turns out to be another: dots, links, descriptors, what /proc shows of processes.
 func readProbes() []Probe {
 	const ok = `cat $RO/file; cat $WS/file`
-	empty := func(name, dir string) Probe { // a root of binds may have the name, and nothing in it
-		return row(name, ok, `[ -n "$(ls -A `+dir+`)" ] || no empty`, eacces, enoent, "empty")
+	empty := func(name, dir string) Probe { // a box may have the name, and nothing of the host's in it
+		p := row(name, ok, `seen=$(ls -Ai `+dir+`) || exit
+while read -r n f; do [[ " $THERE " == *" $n:$f "* ]] && exit 0; done <<<"$seen"; no empty`, eacces, enoent, "empty")
+		p.env = map[string]string{"THERE": numbered(dir)}
+		return p
 	}
 	all := []Probe{
 		row("direct", ok, `cat $OUT/canary`, away...),
@@ -43,7 +46,9 @@ func readProbes() []Probe {
 		row("watching", ok, `py "call(`+inotifyNr+`,libc.inotify_init1(0),os.environ['OUT'].encode(),0xfff)"`, append(away, eperm)...),
 		row("executing", `bash -c true`, `bash $OUT/canary`, away...),
 		row("shared memory of the host", `echo x >/dev/shm/x`, `cat /dev/shm/$(basename $BASE)-$(basename $(dirname $BASE))`, away...),
-		row("a file of the host", ok, `cat $HOSTFILE`, away...),
+		row("a file of the host", ok, `here=$(stat -c %d:%i $HOSTFILE) || exit
+if [ $here != $HOSTFILEID ]; then echo "it has one of its own there: No such file or directory"; exit 1; fi
+cat $HOSTFILE`, away...),
 		empty("logs of the host", "/var/log"),
 		empty("sockets of the host", "/run"),
 		empty("configuration of the host", "/etc/pam.d"),

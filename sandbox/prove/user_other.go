@@ -10,4 +10,6 @@ import (
 
 func asBoxUser(*exec.Cmd)          {}
 func owner(fs.FileInfo) string     { return "" }
+func id(string) string             { return "none" }
+func numbered(string) string       { return "" }
 func (w *world) fifo(string) error { return errors.ErrUnsupported }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"strings"
 	"syscall"
 )
 
@@ -25,6 +26,27 @@ func owner(info fs.FileInfo) string {
 		return fmt.Sprint(st.Uid, ":", st.Gid)
 	}
 	return ""
+}
+
+// id tells a file from others, as stat prints it.
+func id(path string) string {
+	var st syscall.Stat_t
+	if syscall.Stat(path, &st) != nil {
+		return "none"
+	}
+	return fmt.Sprint(st.Dev, ":", st.Ino)
+}
+
+// numbered is what is in a directory, each with what tells it from another of its name.
+func numbered(dir string) string {
+	entries, _ := os.ReadDir(dir)
+	var out []string
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil {
+			out = append(out, fmt.Sprint(info.Sys().(*syscall.Stat_t).Ino, ":", e.Name()))
+		}
+	}
+	return strings.Join(out, " ")
 }
 
 // fifo makes a pipe that anyone may write to, and keeps it open for reading.

@@ -25,11 +25,11 @@ func (p *Plan) roots(c writ.Confinement, prefixes []string) {
 		roots = slices.Concat(roots, RealAll(prefixes)) // the operator calls them safe
 	}
 	for _, root := range roots {
-		p.Read = append(p.Read, without(root, hidden)...)
+		p.Read = append(p.Read, Without(root, hidden)...)
 	}
 	for _, root := range c.Write {
 		if root == "/" {
-			p.Write = append(p.Write, without(root, slices.Concat(never, RealAll(SystemDirs)))...)
+			p.Write = append(p.Write, Without(root, slices.Concat(never, RealAll(SystemDirs)))...)
 		} else {
 			p.Write = append(p.Write, root)
 		}
@@ -46,7 +46,7 @@ func (p *Plan) roots(c writ.Confinement, prefixes []string) {
 	if !InAny(p.Path, p.Write) {
 		// In a script that a box could have written, the #! line is a choice of
 		// program that nobody listed.
-		p.Programs = append(p.Programs, interpreters(p.Path)...)
+		p.Programs = append(p.Programs, Interpreters(p.Path)...)
 	}
 	if c.Exec.Mode == writ.ExecListed {
 		p.Programs = append(p.Programs, c.Exec.Files...)

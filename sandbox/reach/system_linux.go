@@ -65,9 +65,9 @@ func GlobAll(patterns []string) []string {
 	return out
 }
 
-// interpreters are the programs that the #! lines of a script name: its own, that
+// Interpreters are the programs that the #! lines of a script name: its own, that
 // of its interpreter if that is a script again, and so on.
-func interpreters(path string) []string {
+func Interpreters(path string) []string {
 	var out []string
 	for range 4 { // the kernel goes no deeper
 		next := interpreter(path)
@@ -94,9 +94,9 @@ func interpreter(path string) string {
 	return ""
 }
 
-// without is root, or what lies below it so that nothing at or below a cut is
+// Without is root, or what lies below it so that nothing at or below a cut is
 // included. Symlinks are left out: they lead to what has a path of its own.
-func without(root string, cut []string) []string {
+func Without(root string, cut []string) []string {
 	if slices.ContainsFunc(cut, func(c string) bool { return Within(root, c) }) {
 		return nil
 	}
@@ -110,7 +110,7 @@ func without(root string, cut []string) []string {
 	var out []string
 	for _, e := range entries {
 		if e.Type()&os.ModeSymlink == 0 {
-			out = append(out, without(filepath.Join(root, e.Name()), cut)...)
+			out = append(out, Without(filepath.Join(root, e.Name()), cut)...)
 		}
 	}
 	return out

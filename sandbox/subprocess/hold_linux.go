@@ -20,11 +20,11 @@ func hold() {
 	cmd := confiner(j)
 	s.Run(cmd, supervise.Hands{
 		Asked: asked,
-		Ask:   askAll,
+		Ask:   supervise.AskAll,
 		Kill:  func() { cmd.Process.Kill() },
 		End: func(command int) (unix.WaitStatus, string) {
-			how := wait(command)
-			killAll()
+			how := supervise.Ended(command)
+			supervise.KillAll()
 			return how, ""
 		},
 	})
@@ -44,18 +44,4 @@ func confiner(j job) *exec.Cmd {
 		attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP}
 	}
 	return &exec.Cmd{Path: argv[0], Args: argv, Env: launcherEnv, SysProcAttr: attr}
-}
-
-// wait reaps children until the command itself has ended.
-func wait(command int) unix.WaitStatus {
-	for {
-		var ws unix.WaitStatus
-		pid, err := unix.Wait4(-1, &ws, 0, nil)
-		switch {
-		case pid == command:
-			return ws
-		case err == unix.ECHILD:
-			return supervise.Unknown
-		}
-	}
 }

@@ -22,6 +22,7 @@ const (
 	StepDir      = "change directory"
 	StepSeccomp  = "seccomp"
 	StepLimits   = "limits"
+	StepFind     = "find the program"
 	StepExec     = "execute"
 )
 
@@ -43,6 +44,8 @@ func (f *Failure) explain() error {
 		msg = "sandbox_unavailable: seccomp filters are needed; use a kernel with CONFIG_SECCOMP_FILTER on amd64 or arm64"
 	case StepDir:
 		kind, msg = writ.Invalid, "the working directory cannot be entered by the user of the box; check the modes of the directories above it"
+	case StepFind:
+		kind, msg = writ.NotFound, f.Cause
 	case StepExec:
 		kind, msg = writ.Invalid, "the command cannot be executed: "+f.Cause
 	}

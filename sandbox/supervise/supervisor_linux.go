@@ -17,13 +17,26 @@ import (
 type Supervisor struct {
 	control *bufio.Reader
 	say     *json.Encoder
-	job     []byte // as it came
+	stdio   [3]*os.File // of the command
+	drained func()      // returns when all its output has been passed on
+	job     []byte      // as it came
+}
+
+// Ends are a supervisor's own ends of the link to it.
+type Ends struct {
+	Control io.Reader   // the job, then messages; its end is the end of the box
+	Status  io.Writer   // one line a message
+	Stdio   [3]*os.File // those of the command
+	Drained func()      // returns when what was written to the last two has been passed on; nil: at once
 }
 
 // Hands are how a supervisor gets hold of what is in its box.
 type Hands struct {
 	Ask  func() // asks every process to end
 	Kill func() // ends the command, at the least
+	// Begun, where there is one, is called when what becomes the command is there, before it
+	// knows what to become.
+	Begun func()
 	// Asked are signals to the supervisor itself that end the box; nil: none do.
 	Asked <-chan os.Signal
 	// End waits for the command, by the number of its process, kills what is left, and
@@ -38,7 +51,13 @@ const Unknown unix.WaitStatus = 0x7f
 // so, and takes the job. Where the daemon has let go, this process ends.
 func Up[J any]() (*Supervisor, J) {
 	unix.CloseRange(3, 1<<31-1, unix.CLOSE_RANGE_CLOEXEC)
-	s := &Supervisor{control: bufio.NewReader(os.NewFile(fdControl, "control")), say: json.NewEncoder(os.NewFile(fdStatus, "status"))}
+	stdio := [3]*os.File{os.NewFile(fdStdin, ""), os.NewFile(fdStdin+1, ""), os.NewFile(fdStdin+2, "")}
+	return UpWith[J](Ends{Control: os.NewFile(fdControl, "control"), Status: os.NewFile(fdStatus, "status"), Stdio: stdio})
+}
+
+// UpWith is the same with ends that are not the usual descriptors.
+func UpWith[J any](e Ends) (*Supervisor, J) {
+	s := &Supervisor{control: bufio.NewReader(e.Control), say: json.NewEncoder(e.Status), stdio: e.Stdio, drained: e.Drained}
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		s.fail(Failed(StepJob, err))
 	}
@@ -54,9 +73,12 @@ func Up[J any]() (*Supervisor, J) {
 // Run starts cmd, which calls [Become], with the streams of the command. It obeys the
 // daemon until the box has ended, tells how, and does not return.
 func (s *Supervisor) Run(cmd *exec.Cmd, h Hands) {
-	job, report, why := start(cmd)
+	job, report, why := s.start(cmd)
 	if why != nil {
 		s.fail(why)
+	}
+	if h.Begun != nil {
+		h.Begun()
 	}
 	go s.obey(h)
 	go func() {
@@ -72,7 +94,11 @@ func (s *Supervisor) Run(cmd *exec.Cmd, h Hands) {
 	if s.say.Encode(status{Started: true}) != nil {
 		h.Kill() // the daemon is gone
 	}
-	s.say.Encode(status{End: ended(h.End(cmd.Process.Pid))})
+	end := ended(h.End(cmd.Process.Pid))
+	if s.drained != nil {
+		s.drained()
+	}
+	s.say.Encode(status{End: end})
 	unix.Exit(0)
 }
 
@@ -83,7 +109,7 @@ func (s *Supervisor) fail(why *Failure) {
 
 // start starts what becomes the command, and leaves the streams to it, so that their ends
 // mean something.
-func start(cmd *exec.Cmd) (job, report *os.File, why *Failure) {
+func (s *Supervisor) start(cmd *exec.Cmd) (job, report *os.File, why *Failure) {
 	in, job, err := os.Pipe()
 	if err != nil {
 		return nil, nil, Failed(StepJob, err)
@@ -92,8 +118,7 @@ func start(cmd *exec.Cmd) (job, report *os.File, why *Failure) {
 	if err != nil {
 		return nil, nil, Failed(StepJob, err)
 	}
-	stdio := [3]*os.File{os.NewFile(fdStdin, ""), os.NewFile(fdStdin+1, ""), os.NewFile(fdStdin+2, "")}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdio[0], stdio[1], stdio[2]
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.stdio[0], s.stdio[1], s.stdio[2]
 	cmd.ExtraFiles = []*os.File{in, out}
 	if err := cmd.Start(); err != nil {
 		step := StepExec
@@ -102,7 +127,7 @@ func start(cmd *exec.Cmd) (job, report *os.File, why *Failure) {
 		}
 		return nil, nil, Failed(step, err)
 	}
-	for _, f := range append(stdio[:], in, out) {
+	for _, f := range append(s.stdio[:], in, out) {
 		f.Close()
 	}
 	return job, report, nil

@@ -35,7 +35,7 @@ func confine(j Job) (supervise.Command, *supervise.Failure) {
 		return c, supervise.Failed(stepNoExec, err)
 	}
 	for _, h := range j.Hidden {
-		if now, err := seen(h.Path); err == nil && now == h {
+		if now, err := Seen(h.Path); err == nil && now == h {
 			return c, supervise.Failed(supervise.StepHide, errors.New(h.Path+" is not covered; something moved it while the box was made, try again"))
 		}
 	}

@@ -42,8 +42,8 @@ type File struct {
 	Mode     fs.FileMode // its type alone
 }
 
-// seen is what is at a path now, without following symlinks at its end.
-func seen(path string) (File, error) {
+// Seen is what is at a path now, without following symlinks at its end.
+func Seen(path string) (File, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return File{}, err
@@ -61,7 +61,7 @@ func ToHide(p *reach.Plan, paths []string) ([]File, error) {
 		if slices.Contains(reach.PrivateDirs, path) {
 			continue
 		}
-		is, err := seen(path)
+		is, err := Seen(path)
 		switch {
 		case errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
 			if reach.InAny(path, p.Write) {
@@ -82,7 +82,7 @@ func ToHide(p *reach.Plan, paths []string) ([]File, error) {
 // unmoved reports whether each file is still where it was seen.
 func unmoved(files []File) error {
 	for _, was := range files {
-		if now, err := seen(was.Path); err != nil || now != was {
+		if now, err := Seen(was.Path); err != nil || now != was {
 			return writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: hide "+was.Path+": something moved it while the box was made; try again", err)
 		}
 	}

@@ -1,4 +1,4 @@
-package subprocess
+package supervise
 
 import (
 	"bytes"
@@ -16,14 +16,14 @@ type proc struct {
 	start string // since boot; a reused number has another
 }
 
-// killAll kills and reaps every descendant of this process and returns when none
+// KillAll kills and reaps every descendant of this process and returns when none
 // is left. Since orphans are reparented to it, having no child is having no
 // descendant.
 //
 // Descendants are stopped before they are killed: a stopped process keeps its
 // place in the count of RLIMIT_NPROC, so a fork bomb runs out of places, while
 // killing at once would give it new ones.
-func killAll() {
+func KillAll() {
 	for pause := time.Millisecond; !reapAll(); pause = min(2*pause, 50*time.Millisecond) {
 		seen := map[proc]bool{}
 		for range 64 {
@@ -48,8 +48,8 @@ func killAll() {
 	}
 }
 
-// askAll asks every descendant to end, and lets stopped ones hear it.
-func askAll() {
+// AskAll asks every descendant to end, and lets stopped ones hear it.
+func AskAll() {
 	descendants(func(p proc) {
 		p.signal(unix.SIGTERM)
 		p.signal(unix.SIGCONT)
@@ -136,5 +136,19 @@ func (p proc) signal(sig unix.Signal) {
 	defer unix.Close(fd)
 	if now, _, state := readStat(p.pid); state != 0 && now == p {
 		unix.PidfdSendSignal(fd, sig, nil, 0)
+	}
+}
+
+// Ended reaps children until the command itself has ended.
+func Ended(command int) unix.WaitStatus {
+	for {
+		var ws unix.WaitStatus
+		pid, err := unix.Wait4(-1, &ws, 0, nil)
+		switch {
+		case pid == command:
+			return ws
+		case err == unix.ECHILD:
+			return Unknown
+		}
 	}
 }

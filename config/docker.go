@@ -1,0 +1,109 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/writ-run/writ/strict"
+)
+
+// Docker sets the docker driver.
+type Docker struct {
+	Host           string    `yaml:"host"` // unix:///path; empty: DOCKER_HOST, or the first usual socket that there is
+	Image          string    `yaml:"image"`
+	Runtime        string    `yaml:"runtime"` // empty: the engine's own choice
+	MemoryLimit    Bytes     `yaml:"memory_limit"`
+	CPULimit       CPUs      `yaml:"cpu_limit"`
+	TimeoutSeconds int       `yaml:"timeout_seconds"`
+	PidsLimit      int       `yaml:"pids_limit"`
+	TmpfsSize      Bytes     `yaml:"tmpfs_size"`
+	MountMode      MountMode `yaml:"mount_mode"`
+	AutoRemove     bool      `yaml:"auto_remove"`
+}
+
+func dockerDefaults() Docker {
+	return Docker{Image: "writ-sandbox:latest", MemoryLimit: 512 << 20, CPULimit: 1, TimeoutSeconds: 120, PidsLimit: 64, TmpfsSize: 64 << 20, MountMode: "ro", AutoRemove: true}
+}
+
+// MountMode says whether a container can write what its call may.
+type MountMode string
+
+// UnmarshalText takes both.
+func (m *MountMode) UnmarshalText(b []byte) error { return word(m, "mount mode", b, "ro", "rw") }
+
+// Bytes is written 1048576, 64k, 512m or 2g.
+type Bytes int64
+
+// UnmarshalText takes a number with a unit, or of bytes.
+func (n *Bytes) UnmarshalText(b []byte) error {
+	s := strings.TrimSuffix(strings.ToLower(string(b)), "b")
+	shift := 0
+	for i, unit := range []string{"k", "m", "g"} {
+		if rest, ok := strings.CutSuffix(s, unit); ok {
+			s, shift = rest, 10*(i+1)
+		}
+	}
+	v, err := strconv.ParseInt(s, 10, 64)
+	if err != nil || v < 0 || v > 1<<60>>shift {
+		return fmt.Errorf("%q is no size; write 1048576, 64k, 512m or 2g", b)
+	}
+	*n = Bytes(v << shift)
+	return nil
+}
+
+// Numeric lets bytes be written without quotes.
+func (*Bytes) Numeric() {}
+
+func (n Bytes) String() string { return strconv.FormatInt(int64(n), 10) }
+
+// CPUs is how many processors, written 1.0 or 0.5.
+type CPUs float64
+
+// UnmarshalText takes a number.
+func (n *CPUs) UnmarshalText(b []byte) error {
+	v, err := strconv.ParseFloat(string(b), 64)
+	if err != nil || v != v {
+		return fmt.Errorf("%q is no number of processors; write 1.0 or 0.5", b)
+	}
+	*n = CPUs(v)
+	return nil
+}
+
+// Numeric lets it be written without quotes.
+func (*CPUs) Numeric() {}
+
+func (n CPUs) String() string { return strconv.FormatFloat(float64(n), 'f', -1, 64) }
+
+// imageRef is what an image can be called: nothing that an engine or a shell would take for
+// something else.
+var imageRef = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,254}$`)
+
+func (c *Config) checkDocker(d *strict.File) {
+	s, key := c.File.Sandboxing.Docker, "sandboxing.docker."
+	within := func(name string, v, least, most int64, unit string) {
+		if v < least || v > most {
+			d.Reject(key+name, "must be %d%s to %d%s", least, unit, most, unit)
+		}
+	}
+	if s.Host != "" && !strings.HasPrefix(s.Host, "unix:///") {
+		d.Reject(key+"host", "must be a socket of this machine, written unix:///path: boxes are shown directories of it")
+	}
+	if !imageRef.MatchString(s.Image) {
+		d.Reject(key+"image", "must be the name of an image, with a tag or a digest, or an ID; 'writ image build sandbox' makes one")
+	}
+	if s.Runtime != "" && !imageRef.MatchString(s.Runtime) {
+		d.Reject(key+"runtime", "must be the name of a runtime that the engine knows, such as runc or runsc")
+	}
+	within("memory_limit", int64(s.MemoryLimit)>>20, 16, 1<<20, "m")
+	within("tmpfs_size", int64(s.TmpfsSize)>>10, 64, 1<<30, "k")
+	within("pids_limit", int64(s.PidsLimit), 32, 1<<20, "")
+	within("timeout_seconds", int64(s.TimeoutSeconds), 1, 600, "")
+	if s.CPULimit < 0.01 || s.CPULimit > 1024 {
+		d.Reject(key+"cpu_limit", "must be 0.01 to 1024")
+	}
+	if !s.AutoRemove {
+		c.Warnings = append(c.Warnings, c.At(key+"auto_remove")+": auto_remove is false: containers stay on the disk, stopped, until the daemon starts again")
+	}
+}

@@ -1,0 +1,239 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/containerd/errdefs"
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/mount"
+	"github.com/moby/moby/client"
+	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/sandbox/calls"
+	"github.com/writ-run/writ/sandbox/probe"
+	"github.com/writ-run/writ/sandbox/reach"
+	"github.com/writ-run/writ/sandbox/wrapped"
+)
+
+const runsc = "runsc"
+
+// build describes the container of a plan. Nothing of it is a string that somebody else
+// has a say in but paths, which have a field of their own.
+func (p *plan) build(ctx context.Context, show map[string]string) error {
+	d := p.driver
+	engine, err := d.talk()
+	if err != nil {
+		return err
+	}
+	own, err := d.own()
+	if err != nil {
+		return err
+	}
+	program, err := d.program()
+	if err != nil {
+		return err
+	}
+	image, err := engine.ImageInspect(ctx, d.opts.Image)
+	if err != nil {
+		return d.failed(doingImage, err)
+	}
+	profile, err := calls.Profile()
+	if err != nil {
+		return writ.Fail(writ.Internal, "the box could not be described", err)
+	}
+	p.config = &container.Config{
+		Image: image.ID, // whatever the name comes to mean meanwhile
+		User:  fmt.Sprintf("%d:%d", p.UID, p.GID), WorkingDir: "/", Hostname: "box", Env: small,
+		Entrypoint: []string{inBox, probe.Verb, partIdle}, Healthcheck: &container.HealthConfig{Test: []string{"NONE"}},
+		OpenStdin: true, StdinOnce: true, AttachStdin: true, NetworkDisabled: true, StopSignal: "SIGKILL",
+	}
+	d.mu.Lock()
+	engineRoot, apparmor := d.root, d.apparmor
+	d.mu.Unlock()
+	pids := d.opts.Pids
+	p.host = &container.HostConfig{
+		NetworkMode: "none", IpcMode: "private", CgroupnsMode: "private", Runtime: d.opts.Runtime,
+		ReadonlyRootfs: true, CapDrop: []string{"ALL"}, SecurityOpt: []string{"no-new-privileges:true", "seccomp=" + profile},
+		AutoRemove: !d.opts.Leave, LogConfig: container.LogConfig{Type: "none"}, ShmSize: d.opts.Tmpfs,
+		Resources: container.Resources{Memory: d.opts.Memory, MemorySwap: d.opts.Memory, NanoCPUs: int64(d.opts.CPU * 1e9), PidsLimit: &pids},
+		Tmpfs:     map[string]string{},
+	}
+	if apparmor { // no command mounts anything: its own filter of system calls says so
+		p.host.SecurityOpt = append(p.host.SecurityOpt, "apparmor=unconfined")
+	}
+	for _, dir := range []string{"/tmp", "/var/tmp"} {
+		p.host.Tmpfs[dir] = tmpfs(d.opts.Tmpfs, "1777", "exec")
+	}
+	if image.Config != nil { // what an image wants to have written is the box's own, and bounded
+		for dir := range image.Config.Volumes {
+			p.host.Tmpfs[dir] = tmpfs(d.opts.Tmpfs, "1777", "noexec")
+		}
+	}
+	p.bind(program, inBox, true)
+	p.bind(own.names, "/etc/resolv.conf", true)
+	p.bind(own.hosts, "/etc/hosts", true)
+	for at, from := range show {
+		p.bind(from, at, true)
+	}
+	if err := p.showAll(engineRoot); err != nil {
+		return err
+	}
+	return p.hideAll(own)
+}
+
+// small is the environment of this program in a container.
+var small = []string{"GOGC=off", "GOMAXPROCS=1", "GORACE=atexit_sleep_ms=0"}
+
+func tmpfs(size int64, mode, exec string) string {
+	return fmt.Sprintf("rw,nosuid,nodev,%s,size=%d,mode=%s,nr_inodes=65536", exec, size, mode)
+}
+
+// bind shows a file or directory of this machine. What is mounted below one that is
+// read-only is left out: the flag is of that mount alone.
+func (p *plan) bind(from, at string, readOnly bool) {
+	p.host.Mounts = append(p.host.Mounts, mount.Mount{
+		Type: mount.TypeBind, Source: from, Target: at, ReadOnly: readOnly,
+		BindOptions: &mount.BindOptions{Propagation: mount.PropagationRPrivate, NonRecursive: readOnly},
+	})
+}
+
+// showAll binds what the confinement names, but for the engine's own files, which it shows
+// nobody. The system is the image's.
+func (p *plan) showAll(engineRoot string) error {
+	for _, root := range p.Write {
+		for _, path := range reach.Without(root, []string{engineRoot}) {
+			if err := p.root(path, p.readOnly()); err != nil {
+				return err
+			}
+		}
+	}
+	for _, root := range p.Read {
+		if _, err := os.Lstat(root); err != nil || reach.InAny(root, reach.SystemDirs) {
+			continue
+		}
+		for _, path := range reach.Without(root, []string{engineRoot}) {
+			if err := p.root(path, true); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (p *plan) root(path string, readOnly bool) error {
+	is, err := wrapped.Seen(path)
+	if err == nil && is.Mode&os.ModeSymlink != 0 {
+		err = errors.New("it is a symlink now")
+	}
+	if err != nil {
+		return writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: show "+path+": each root must exist and be reached without symlinks", err)
+	}
+	p.bind(path, path, readOnly)
+	p.shown = append(p.shown, is)
+	return nil
+}
+
+// hideAll covers what is out of reach whatever else is shown; and the engine's socket.
+func (p *plan) hideAll(own *files) error {
+	hide := append(slices.Clone(p.Hide), strings.TrimPrefix(Host(p.driver.opts.Host), "unix://"))
+	visible := slices.DeleteFunc(hide, func(path string) bool { return !reach.InAny(path, slices.Concat(p.Read, p.Write)) })
+	hidden, err := wrapped.ToHide(p.Plan, visible)
+	if err != nil {
+		return writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: "+err.Error(), err)
+	}
+	p.hidden = hidden
+	for _, f := range hidden {
+		p.host.Mounts = slices.DeleteFunc(p.host.Mounts, func(m mount.Mount) bool { return m.Target == f.Path })
+		p.shown = slices.DeleteFunc(p.shown, func(s wrapped.File) bool { return s.Path == f.Path })
+		if f.Mode.IsDir() {
+			p.host.Mounts = append(p.host.Mounts, mount.Mount{Type: mount.TypeTmpfs, Target: f.Path, ReadOnly: true, TmpfsOptions: &mount.TmpfsOptions{SizeBytes: 4096, Mode: 0o755}})
+		} else {
+			p.bind(own.nothing, f.Path, true)
+		}
+	}
+	return nil
+}
+
+// A running is a container whose first process waits.
+type running struct {
+	driver *Driver
+	engine *client.Client
+	id     string
+	name   string
+	user   string
+	held   client.HijackedResponse // its first process ends with it
+	dead   chan struct{}           // closed when that has ended
+}
+
+// create makes a container, and starts what waits in it. On error nothing is left.
+func (p *plan) create(ctx context.Context) (*running, error) {
+	d := p.driver
+	engine, err := d.talk()
+	if err != nil {
+		return nil, err
+	}
+	if err := d.begin(ctx); err != nil {
+		return nil, err
+	}
+	name, labels := d.identity(p.writ.Call())
+	config := *p.config
+	config.Labels = labels
+	made, err := engine.ContainerCreate(ctx, client.ContainerCreateOptions{Config: &config, HostConfig: p.host, Name: name})
+	if err != nil {
+		return nil, d.failed("make a container", err)
+	}
+	c := &running{driver: d, engine: engine, id: made.ID, name: name, user: config.User, dead: make(chan struct{})}
+	held, err := engine.ContainerAttach(ctx, made.ID, client.ContainerAttachOptions{Stream: true, Stdin: true, Stdout: true})
+	if err == nil {
+		c.held = held.HijackedResponse
+		_, err = engine.ContainerStart(ctx, made.ID, client.ContainerStartOptions{})
+	}
+	if err != nil {
+		close(c.dead)
+		return nil, errors.Join(d.failed("start a container", err), c.end())
+	}
+	go func() {
+		defer close(c.dead)
+		var b [1]byte
+		c.held.Reader.Read(b[:]) // it says nothing: this is its end
+	}()
+	return c, nil
+}
+
+func (c *running) gone() bool {
+	select {
+	case <-c.dead:
+		return true
+	default:
+		return false
+	}
+}
+
+// end ends the container and all that runs in it.
+func (c *running) end() error {
+	if c.held.Conn != nil {
+		c.held.Close()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), endWithin)
+	defer cancel()
+	var err error
+	if c.driver.opts.Leave {
+		_, err = c.engine.ContainerKill(ctx, c.id, client.ContainerKillOptions{Signal: "KILL"})
+		if errdefs.IsConflict(err) { // it has ended
+			err = nil
+		}
+	} else {
+		_, err = c.engine.ContainerRemove(ctx, c.id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
+		if errdefs.IsConflict(err) { // it is being removed already
+			err = nil
+		}
+	}
+	if errdefs.IsNotFound(err) {
+		return nil
+	}
+	return err
+}

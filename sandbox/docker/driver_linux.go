@@ -1,0 +1,123 @@
+package docker
+
+import (
+	"context"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/moby/moby/client"
+	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/sandbox"
+	"github.com/writ-run/writ/sandbox/probe"
+	"github.com/writ-run/writ/sandbox/protect"
+)
+
+// Driver starts boxes as containers.
+type Driver struct {
+	opts   Options
+	finder *protect.Finder // nil: nothing is protected
+	key    []byte          // proves that a container is ours
+
+	reconciling sync.Mutex
+	reconciled  bool
+	begun       bool
+
+	mu       sync.Mutex
+	engine   *client.Client
+	root     string // where the engine keeps its files
+	apparmor bool   // its own profile of that lets nothing mount, also not over protected names
+	files    *files
+	probed   sandbox.Features // of the first probe that succeeded
+}
+
+// New makes a driver. It does nothing yet.
+func New(o Options) *Driver { return &Driver{opts: o} }
+
+// Protect has the driver keep the protected names of what a box may write. It is said
+// before the first box; without it, what may be written can be written whole.
+func (d *Driver) Protect(f *protect.Finder) { d.finder = f }
+
+// Start implements sandbox.Driver. Stdin is read until it ends or the box does;
+// a reader that blocks forever keeps one goroutine. Writers must not block
+// forever: a box whose output nobody takes is not waited out.
+func (d *Driver) Start(ctx context.Context, w writ.Writ, spec sandbox.Spec) (sandbox.Box, error) {
+	p, err := d.Plan(ctx, w, spec)
+	if err != nil {
+		return nil, err
+	}
+	return p.Start(ctx)
+}
+
+// Plan implements sandbox.Keeper.
+func (d *Driver) Plan(ctx context.Context, w writ.Writ, spec sandbox.Spec) (sandbox.Plan, error) {
+	if err := sandbox.Admit(ctx, d, w); err != nil {
+		return nil, err
+	}
+	return d.plan(ctx, w, spec, nil, false)
+}
+
+// show starts a box that is for probing only, with files besides those of the writ.
+func (d *Driver) show(ctx context.Context, w writ.Writ, spec sandbox.Spec, show map[string]string) (sandbox.Box, error) {
+	p, err := d.plan(ctx, w, spec, show, true)
+	if err != nil {
+		return nil, err
+	}
+	return p.Start(ctx)
+}
+
+// Probe implements sandbox.Driver. The first result is kept; an error is not.
+func (d *Driver) Probe(ctx context.Context) (sandbox.Features, error) {
+	d.mu.Lock()
+	found := d.probed
+	d.mu.Unlock()
+	if found != nil {
+		return found, nil
+	}
+	program, err := d.program()
+	if err != nil {
+		return nil, err
+	}
+	if err := d.reachable(ctx); err != nil {
+		return nil, err
+	}
+	found, err = probe.Run(ctx, program, d.show,
+		sandbox.Finding{Feature: sandbox.HostAllowlist, Evidence: "not claimed: a box has no network but its own"},
+		sandbox.Finding{Feature: sandbox.Containerized, Enforced: true, Evidence: "process table, network, mounts, users, IPC, host name and cgroups are its own"})
+	if err != nil {
+		return nil, err
+	}
+	names := sandbox.Finding{Feature: sandbox.ProtectedName, Evidence: "not claimed: it was not told to"}
+	if d.finder != nil {
+		names = probe.Names(ctx, d.show)
+	}
+	found = append(slices.Clip(found), names)
+	if !names.Enforced && d.finder != nil { // something of the moment may be the cause
+		return found, nil
+	}
+	d.mu.Lock()
+	d.probed = found
+	d.mu.Unlock()
+	return found, nil
+}
+
+func (d *Driver) program() (string, error) {
+	program, err := d.opts.Program, error(nil)
+	if program == "" {
+		program, err = os.Executable()
+	}
+	if err != nil {
+		return "", writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: this program's own file cannot be found", err)
+	}
+	return program, nil
+}
+
+// Close ends the talk with the engine. Boxes are ended by whoever has them.
+func (d *Driver) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.engine == nil {
+		return nil
+	}
+	return d.engine.Close()
+}

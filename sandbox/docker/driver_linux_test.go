@@ -1,0 +1,140 @@
+package docker
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/sandbox"
+	"github.com/writ-run/writ/sandbox/protect"
+	"github.com/writ-run/writ/sandbox/rig"
+	"github.com/writ-run/writ/sandbox/sandboxtest"
+)
+
+// options are those of boxes on the rig, with a directory that is gone afterwards.
+func options(t *testing.T) Options {
+	t.Helper()
+	e := rig.Start(t)
+	return Options{
+		Host: e.Host, Image: e.Image, Memory: 512 << 20, CPU: 2, Pids: 256, Tmpfs: 64 << 20, Deployment: "test",
+		State: filepath.Join(place(t), "state"),
+	}
+}
+
+// place is a directory that boxes can be shown.
+func place(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/srv", "writ-e2e-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// workspace is one that belongs to the user of boxes.
+func workspace(t *testing.T) string {
+	t.Helper()
+	ws := filepath.Join(place(t), "ws")
+	if err := os.Mkdir(ws, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chown(ws, 1000, 1000); err != nil {
+		t.Fatal(err)
+	}
+	return ws
+}
+
+func driver(t *testing.T, o Options) *Driver {
+	t.Helper()
+	d := New(o)
+	d.Own([]byte("a key"))
+	f, err := protect.New(protect.Options{State: place(t), Quarantine: filepath.Join(place(t), "q")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Protect(f)
+	t.Cleanup(func() {
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+		d.Close()
+	})
+	return d
+}
+
+func TestDriver(t *testing.T) { sandboxtest.Run(t, driver(t, options(t))) }
+
+func shell(script string, dir string) sandbox.Spec {
+	return sandbox.Spec{Argv: []string{"bash", "-c", script}, Dir: dir}
+}
+
+// Protected names stay as they are, whether they exist or not; nothing is left of what
+// stood in for them.
+func TestProtected(t *testing.T) {
+	d, ws := driver(t, options(t)), workspace(t)
+	for _, dir := range []string{".git/hooks", "sub"} {
+		if err := os.MkdirAll(filepath.Join(ws, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, text := range map[string]string{".git/config": "[core]\n", ".git/HEAD": "ref: refs/heads/main\n", ".env": "SECRET=1\n", "sub/.env": "SECRET=2\n"} {
+		if err := os.WriteFile(filepath.Join(ws, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("../elsewhere", filepath.Join(ws, ".mcp.json")); err != nil {
+		t.Fatal(err)
+	}
+	own(t, ws)
+	c := writ.Confinement{Write: []string{ws}, Exec: writ.Exec{Mode: writ.ExecAny}, Isolation: writ.Process}
+	o := sandboxtest.Command(t, d, c, shell(`
+echo fine >file || echo CONTROL
+for f in .git/config .git/hooks/pre-commit .envrc .vscode/settings.json; do echo x >$f && echo BROKEN $f; done
+cat .env sub/.env && echo BROKEN read
+mv .git aside && echo BROKEN mv; rm .mcp.json && echo BROKEN rm; mv sub aside && echo BROKEN sub; rm -rf .env && echo BROKEN rm2
+true`, ws))
+	if o.Error != nil || o.Exit.Code != 0 || o.Out != "" {
+		t.Fatalf("%v", o)
+	}
+	if b, _ := os.ReadFile(filepath.Join(ws, "file")); string(b) != "fine\n" {
+		t.Error("the control was not written")
+	}
+	entries, _ := os.ReadDir(ws)
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if want := []string{".env", ".git", ".mcp.json", "file", "sub"}; !equal(names, want) {
+		t.Errorf("left in the workspace: %q, want %q", names, want)
+	}
+}
+
+func equal(a, b []string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func own(t *testing.T, root string) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, _ os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Lchown(path, 1000, 1000)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,206 @@
+package docker
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+
+	"github.com/moby/moby/api/types/container"
+	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/sandbox"
+	"github.com/writ-run/writ/sandbox/protect"
+	"github.com/writ-run/writ/sandbox/reach"
+	"github.com/writ-run/writ/sandbox/supervise"
+	"github.com/writ-run/writ/sandbox/wrapped"
+)
+
+// A plan is one run that has not begun. It implements sandbox.Plan.
+type plan struct {
+	*reach.Plan
+	driver *Driver
+	writ   writ.Writ
+	spec   sandbox.Spec
+	probes bool // it is for a probe, which writes what it may
+
+	config *container.Config
+	host   *container.HostConfig
+	shown  []wrapped.File
+	hidden []wrapped.File
+	alike  string
+}
+
+// plan works out a run for a writ whose demands have been checked.
+func (d *Driver) plan(ctx context.Context, w writ.Writ, spec sandbox.Spec, show map[string]string, probes bool) (*plan, error) {
+	if len(spec.Argv) == 0 {
+		return nil, writ.Fail(writ.Invalid, "there is no command to run", nil)
+	}
+	// The program is looked for in the container.
+	r, err := reach.Of(w, spec, d.opts.Options, append(slices.Collect(maps.Keys(show)), spec.Argv[0])...)
+	if err != nil {
+		return nil, err
+	}
+	p := &plan{Plan: r, driver: d, writ: w, spec: spec, probes: probes}
+	if err := p.build(ctx, show); err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal([]any{p.config, p.host})
+	if err != nil {
+		return nil, writ.Fail(writ.Internal, "the box could not be described", err)
+	}
+	sum := sha256.Sum256(text)
+	p.alike = hex.EncodeToString(sum[:])
+	return p, nil
+}
+
+func (p *plan) readOnly() bool { return p.driver.opts.ReadOnly && !p.probes }
+
+// Alike implements sandbox.Plan.
+func (p *plan) Alike() string { return p.alike }
+
+// Start implements sandbox.Plan.
+func (p *plan) Start(ctx context.Context) (sandbox.Box, error) {
+	c, err := p.create(ctx)
+	if err != nil {
+		return nil, err
+	}
+	b, err := p.runIn(ctx, c)
+	if err != nil {
+		return nil, errors.Join(err, c.end())
+	}
+	b.last = c.end
+	return b, nil
+}
+
+// A kept is a container for one command after the other. It implements sandbox.Kept.
+type kept struct {
+	*running
+	alike string
+}
+
+// Keep implements sandbox.Plan.
+func (p *plan) Keep(ctx context.Context) (sandbox.Kept, error) {
+	c, err := p.create(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &kept{c, p.alike}, nil
+}
+
+// StartIn implements sandbox.Plan.
+func (p *plan) StartIn(ctx context.Context, in sandbox.Kept) (sandbox.Box, error) {
+	k := in.(*kept)
+	if k.alike != p.alike || k.gone() {
+		return nil, sandbox.ErrUnfit
+	}
+	return p.runIn(ctx, k.running)
+}
+
+// Renew implements sandbox.Kept.
+func (k *kept) Renew(ctx context.Context) error { return k.clear(ctx) }
+
+// Close implements sandbox.Kept.
+func (k *kept) Close() error { return k.end() }
+
+// A box is one command in a container.
+type box struct {
+	sandbox.Box
+	covers covers
+	last   func() error // ends the container; nil: it is kept
+}
+
+// Wait implements sandbox.Box.
+func (b *box) Wait(ctx context.Context) (sandbox.Exit, error) {
+	exit, err := b.Box.Wait(ctx)
+	undone, failed := b.covers.done()
+	exit.Undone = undone
+	if failed != nil && err == nil {
+		err = writ.Fail(writ.Internal, "what the command left among protected names could not all be undone; look at the workspace: "+failed.Error(), failed)
+	}
+	if b.last != nil {
+		if failed := b.last(); failed != nil && err == nil {
+			err = writ.Fail(writ.Internal, "the container of the command could not be removed", failed)
+		}
+	}
+	return exit, err
+}
+
+// runIn has a supervisor in the container run the command, with protected names kept.
+func (p *plan) runIn(ctx context.Context, c *running) (*box, error) {
+	covers, err := p.cover(ctx)
+	var b sandbox.Box
+	if err == nil {
+		b, err = p.runBy(ctx, c, covers)
+	}
+	if err != nil {
+		_, failed := covers.done()
+		return nil, errors.Join(err, failed)
+	}
+	return &box{Box: b, covers: covers}, nil
+}
+
+func (p *plan) runBy(ctx context.Context, c *running, covers covers) (sandbox.Box, error) {
+	link, err := c.supervisor(ctx)
+	if err != nil {
+		return nil, err
+	}
+	cmd := supervise.Of(p.Plan)
+	cmd.Alone = true
+	own := p.driver.opts.Runtime != runsc // which has neither Landlock nor namespaces of one's own
+	j := job{Command: cmd, Read: p.Read, Write: p.Write, Programs: p.Programs, Landlock: own, Spaces: own, Shown: p.shown, Hidden: p.hidden, Use: p.Limits.Together()}
+	if p.readOnly() {
+		j.Read, j.Write = slices.Concat(p.Read, p.Write), nil
+	}
+	for _, c := range covers {
+		j.Covers = append(j.Covers, c.Mounts...)
+	}
+	terms := supervise.Terms{Holds: true, Wall: p.Wall, Grace: p.Grace, Explain: func(said string) error {
+		return writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: the container does not run this program: "+said, errors.New(said))
+	}}
+	return supervise.Over(ctx, link, terms, j, p.spec)
+}
+
+// covers are how the protected names of what a run may write are kept.
+type covers []*protect.Cover
+
+// cover readies them. Whatever comes of it, done is called.
+func (p *plan) cover(ctx context.Context) (all covers, err error) {
+	if p.driver.finder == nil || p.readOnly() {
+		return nil, nil
+	}
+	for _, root := range p.Write {
+		if info, err := os.Stat(root); err != nil || !info.IsDir() || p.Unprotected(root) {
+			continue
+		}
+		c, err := p.driver.finder.Cover(ctx, root, protect.Named(p.Named))
+		if err == nil {
+			all = append(all, c)
+			err = c.Prepare()
+		}
+		if err != nil {
+			return all, writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: "+err.Error(), err)
+		}
+	}
+	return all, nil
+}
+
+// done takes away what was made for a run, and says what the run left that may not stay.
+func (all covers) done() (undone []string, err error) {
+	for _, c := range all {
+		found, failed := c.Done()
+		err = errors.Join(err, failed)
+		for _, a := range found {
+			where := "moved to " + a.MovedTo
+			if a.MovedTo == "" {
+				where = "still there"
+			}
+			undone = append(undone, fmt.Sprintf("%s (%s): %s", a.Path, a.Why, where))
+		}
+	}
+	return undone, err
+}

@@ -1,0 +1,90 @@
+package docker
+
+import (
+	"context"
+	"crypto/hmac"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/containerd/errdefs"
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/client"
+)
+
+// marker is a file in the driver's directory: there were containers, and there may be some.
+const marker = "used"
+
+// Reconcile removes the containers that this deployment has left behind: an engine that was
+// away when a daemon ended still has them. What cannot be proved to be ours is spared. It
+// does nothing where there never were any, and is done before the first box at the latest.
+func (d *Driver) Reconcile(ctx context.Context) (removed int, err error) {
+	if _, err := os.Stat(filepath.Join(d.opts.State, marker)); err != nil {
+		return 0, nil
+	}
+	d.reconciling.Lock()
+	defer d.reconciling.Unlock()
+	if d.reconciled {
+		return 0, nil
+	}
+	c, err := d.talk()
+	if err != nil {
+		return 0, err
+	}
+	mine := client.Filters{}.Add("label", labelDeployment+"="+d.opts.Deployment)
+	found, err := c.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: mine})
+	if err != nil {
+		return 0, d.failed("list containers", err)
+	}
+	var wg sync.WaitGroup
+	failed := make([]error, len(found.Items))
+	for i, box := range found.Items {
+		if !d.proved(box) {
+			continue
+		}
+		removed++
+		wg.Go(func() {
+			_, err := c.ContainerRemove(ctx, box.ID, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
+			if !errdefs.IsNotFound(err) && !errdefs.IsConflict(err) { // else somebody else is at it
+				failed[i] = err
+			}
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(failed...); err != nil {
+		return removed, d.failed("remove a container", err)
+	}
+	d.reconciled = true
+	return removed, nil
+}
+
+// proved reports whether a container is of this deployment: anybody can write a label, but
+// not what binds the container's own name.
+func (d *Driver) proved(box container.Summary) bool {
+	for _, name := range box.Names {
+		if hmac.Equal([]byte(box.Labels[labelProof]), []byte(d.proof(strings.TrimPrefix(name, "/")))) {
+			return true
+		}
+	}
+	return false
+}
+
+// begin is called before a container is made: what was left is gone then, and the next
+// daemon knows that there may be something.
+func (d *Driver) begin(ctx context.Context) error {
+	if _, err := d.Reconcile(ctx); err != nil {
+		return err
+	}
+	d.reconciling.Lock()
+	defer d.reconciling.Unlock()
+	if d.begun {
+		return nil
+	}
+	if err := os.WriteFile(filepath.Join(d.opts.State, marker), nil, 0o600); err != nil {
+		return err
+	}
+	d.reconciled, d.begun = true, true
+	return nil
+}
