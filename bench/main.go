@@ -49,6 +49,8 @@ func run() error {
 		return errors.Join(boxes(program), table.Flush())
 	case "mcp":
 		return errors.Join(mcp(program, dir), disclosure(), table.Flush())
+	case "docker":
+		return errors.Join(containers(program), table.Flush())
 	case "egress":
 		return egressPart(program, dir)
 	case "gate":
@@ -61,6 +63,9 @@ func run() error {
 		return err
 	}
 	if err := boxes(program); err != nil {
+		return err
+	}
+	if err := containers(program); err != nil {
 		return err
 	}
 	if err := binary(program, dir); err != nil {

@@ -24,7 +24,7 @@ const (
 
 // identity is the name and the labels of a new container.
 func (d *Driver) identity(c writ.Call) (name string, labels map[string]string) {
-	name = "writ-" + d.opts.Deployment + "-" + strings.ToLower(rand.Text()[:12])
+	name = d.opts.Deployment + "-" + strings.ToLower(rand.Text()[:12])
 	return name, map[string]string{
 		labelManaged: "true", labelDeployment: d.opts.Deployment, labelProof: d.proof(name),
 		labelOwner: c.Agent, labelSession: c.Session, labelTask: c.Task,
