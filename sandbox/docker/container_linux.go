@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -54,7 +55,7 @@ func (p *plan) build(ctx context.Context, show map[string]string) error {
 	d.mu.Lock()
 	engineRoot, apparmor := d.root, d.apparmor
 	d.mu.Unlock()
-	pids := d.opts.Pids
+	pids := d.opts.Pids + ownPids
 	p.host = &container.HostConfig{
 		NetworkMode: "none", IpcMode: "private", CgroupnsMode: "private", Runtime: d.opts.Runtime,
 		ReadonlyRootfs: true, CapDrop: []string{"ALL"}, SecurityOpt: []string{"no-new-privileges:true", "seccomp=" + profile},
@@ -85,6 +86,11 @@ func (p *plan) build(ctx context.Context, show map[string]string) error {
 	return p.hideAll(own)
 }
 
+// ownPids are for the processes and threads of this program in a container. Commands are
+// kept to theirs by a limit of their own user namespace, so that these are there when they
+// are needed: by what has to end a command that starts as many as it can.
+const ownPids = 32
+
 // small is the environment of this program in a container.
 var small = []string{"GOGC=off", "GOMAXPROCS=1", "GORACE=atexit_sleep_ms=0"}
 
@@ -105,7 +111,7 @@ func (p *plan) bind(from, at string, readOnly bool) {
 // nobody. The system is the image's.
 func (p *plan) showAll(engineRoot string) error {
 	for _, root := range p.Write {
-		for _, path := range reach.Without(root, []string{engineRoot}) {
+		for _, path := range bindable(root, engineRoot) {
 			if err := p.root(path, p.readOnly()); err != nil {
 				return err
 			}
@@ -115,13 +121,32 @@ func (p *plan) showAll(engineRoot string) error {
 		if _, err := os.Lstat(root); err != nil || reach.InAny(root, reach.SystemDirs) {
 			continue
 		}
-		for _, path := range reach.Without(root, []string{engineRoot}) {
+		for _, path := range bindable(root, engineRoot) {
 			if err := p.root(path, true); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// bindable is a root, or what lies below it without the engine's own files. An engine goes
+// by letters: it takes /a for what is around /a-b.
+func bindable(root, engineRoot string) []string {
+	var out []string
+	for _, path := range reach.Without(root, []string{engineRoot}) {
+		if engineRoot == "" || !strings.HasPrefix(engineRoot, path) {
+			out = append(out, path)
+			continue
+		}
+		entries, _ := os.ReadDir(path)
+		for _, e := range entries {
+			if e.Type()&os.ModeSymlink == 0 {
+				out = append(out, filepath.Join(path, e.Name()))
+			}
+		}
+	}
+	return out
 }
 
 func (p *plan) root(path string, readOnly bool) error {

@@ -151,6 +151,7 @@ func (p *plan) runBy(ctx context.Context, c *running, covers covers) (sandbox.Bo
 	}
 	cmd := supervise.Of(p.Plan)
 	cmd.Alone = true
+	cmd.Limits.Pids = min(cmd.Limits.Pids, uint64(p.driver.opts.Pids))
 	own := p.driver.opts.Runtime != runsc // which has neither Landlock nor namespaces of one's own
 	j := job{Command: cmd, Read: p.Read, Write: p.Write, Programs: p.Programs, Landlock: own, Spaces: own, Shown: p.shown, Hidden: p.hidden, Use: p.Limits.Together()}
 	if p.readOnly() {
