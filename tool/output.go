@@ -12,8 +12,8 @@ import (
 // checked is a tool's function whose results are held against its output schema: a
 // caller that was promised a shape gets that shape or an error it can see. What
 // fits goes along as metadata, decoded.
-func checked(name string, output json.RawMessage, run Func) (Func, error) {
-	s, err := compile(output)
+func checked(d *Definition, run Func) (Func, error) {
+	s, err := compile(d.Runner.Kind, d.Output)
 	if err != nil {
 		return nil, fmt.Errorf("output: %w", err)
 	}
@@ -24,15 +24,15 @@ func checked(name string, output json.RawMessage, run Func) (Func, error) {
 		}
 		canonical, err := wire.CanonicalObject([]byte(res.Content))
 		if err != nil {
-			return misfit(res, name, "it is not a JSON object"), nil
+			return misfit(res, d.Name, "it is not a JSON object"), nil
 		}
 		var v map[string]any
 		if err := json.Unmarshal([]byte(canonical), &v); err != nil {
-			return misfit(res, name, "it is not a JSON object"), nil
+			return misfit(res, d.Name, "it is not a JSON object"), nil
 		}
 		if err := s.check("output", v); err != nil {
 			_, msg := writ.Public(err)
-			return misfit(res, name, msg), nil
+			return misfit(res, d.Name, msg), nil
 		}
 		if res.Metadata == nil {
 			res.Metadata = map[string]any{}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -14,12 +15,15 @@ import (
 )
 
 type schema struct {
-	raw      map[string]any
-	resolved *jsonschema.Resolved
+	raw       map[string]any
+	validator func() (*jsonschema.Resolved, error) // made once, when it is first asked for
 }
 
 // compile readies a schema. What is in asks it does not require, whatever it says.
-func compile(text json.RawMessage, asks ...string) (*schema, error) {
+// Making validators is most of the work of starting, and of a command line that only
+// reads the configuration, so those of built-in tools are made when one is called:
+// their schemas are this program's own, and package engine's tests make every one.
+func compile(kind RunnerKind, text json.RawMessage, asks ...string) (*schema, error) {
 	s := &schema{}
 	canonical, err := wire.CanonicalObject(text)
 	if err != nil {
@@ -31,19 +35,29 @@ func compile(text json.RawMessage, asks ...string) (*schema, error) {
 	if s.raw["type"] != "object" {
 		return nil, errors.New(`parameters: the schema must have "type": "object"`)
 	}
+	if required, ok := s.raw["required"].([]any); ok {
+		s.raw["required"] = slices.DeleteFunc(required, func(r any) bool { return slices.Contains(asks, fmt.Sprint(r)) })
+	}
+	s.validator = sync.OnceValues(func() (*jsonschema.Resolved, error) { return validator(text, asks) })
+	if kind == Builtin {
+		return s, nil
+	}
+	_, err = s.validator()
+	return s, err
+}
+
+func validator(text json.RawMessage, asks []string) (*jsonschema.Resolved, error) {
 	var js jsonschema.Schema
 	if err := json.Unmarshal(text, &js); err != nil {
 		return nil, fmt.Errorf("parameters: %w", err)
 	}
-	if required, ok := s.raw["required"].([]any); ok {
-		s.raw["required"] = slices.DeleteFunc(required, func(r any) bool { return slices.Contains(asks, fmt.Sprint(r)) })
-	}
 	js.Required = slices.DeleteFunc(js.Required, func(r string) bool { return slices.Contains(asks, r) })
 	// No loader is given, so a remote $ref does not resolve.
-	if s.resolved, err = js.Resolve(nil); err != nil {
+	resolved, err := js.Resolve(nil)
+	if err != nil {
 		return nil, fmt.Errorf("parameters: %w", err)
 	}
-	return s, nil
+	return resolved, nil
 }
 
 // Args parses and validates argument bytes against the tool's schema: strict
@@ -128,8 +142,11 @@ func excludesString(sub map[string]any) bool {
 // check holds the arguments against the schema: the validator judges, and fault
 // says what is wrong.
 func (s *schema) check(tool string, v map[string]any) error {
-	err := s.resolved.Validate(v)
-	if err == nil {
+	judge, err := s.validator()
+	if err != nil {
+		return writ.Fail(writ.Internal, tool+": its schema does not hold; this is a fault of writ, please report it", err)
+	}
+	if err = judge.Validate(v); err == nil {
 		return nil
 	}
 	why := fault(s.raw, v, "")

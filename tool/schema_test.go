@@ -289,3 +289,36 @@ func TestCatalog(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The validator of a built-in tool is made when it is first needed; one that cannot be
+// made takes no call. Everybody else's is made at once.
+func TestValidatorIsMadeWhenNeeded(t *testing.T) {
+	ran := false
+	run := func(context.Context, writ.Writ) (writ.Result, error) {
+		ran = true
+		return writ.Result{Content: `{"x":1}`}, nil
+	}
+	broken, fine := json.RawMessage(`{"type":"object","properties":{"x":{"type":"integer","pattern":"("}}}`), json.RawMessage(`{"type":"object"}`)
+	for _, d := range []Definition{{Name: "of_args", Schema: broken}, {Name: "of_output", Schema: fine, Output: broken}} {
+		if _, err := New(d, run); err == nil {
+			t.Errorf("%s: a schema that does not resolve was taken", d.Name)
+		}
+		d.Runner.Kind = Builtin
+		own, err := New(d, run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // it is no better the second time
+			_, _, err = own.Args([]byte(`{"x":1}`))
+			if refused := err != nil; refused != (d.Output == nil) {
+				t.Errorf("%s: arguments: %v", d.Name, err)
+			}
+			if d.Output == nil {
+				continue
+			}
+			if res, err := own.Run(t.Context(), writ.Writ{}); err != nil || !res.IsError || !ran || res.Metadata["structured"] != nil {
+				t.Errorf("%s: output: %+v %v", d.Name, res, err)
+			}
+		}
+	}
+}

@@ -161,7 +161,7 @@ func New(d Definition, run Func) (*Tool, error) {
 	}
 	t := &Tool{Definition: d, Run: run}
 	var err error
-	if t.schema, err = compile(d.Schema, d.Asks...); err != nil {
+	if t.schema, err = compile(d.Runner.Kind, d.Schema, d.Asks...); err != nil {
 		return nil, fmt.Errorf("tool %s: %w", d.Name, err)
 	}
 	// An upstream's schema has no annotations, which it could not make for itself, so
@@ -177,7 +177,7 @@ func New(d Definition, run Func) (*Tool, error) {
 	// What an upstream promises a shape of is not the text, and package upstream holds
 	// it against the schema where it arrives.
 	if d.Output != nil && d.Runner.Kind != MCP {
-		if t.Run, err = checked(d.Name, d.Output, run); err != nil {
+		if t.Run, err = checked(&d, run); err != nil {
 			return nil, fmt.Errorf("tool %s: %w", d.Name, err)
 		}
 	}
