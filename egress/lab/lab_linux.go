@@ -42,7 +42,8 @@ const (
 const inside = "WRIT_TEST_LAB"
 
 // Run runs a test in a lab of its own: this program again, with that test alone. It
-// reports false in the program that only waits for it.
+// reports false in the program that only waits for it, beside other parallel tests:
+// labs know nothing of each other.
 func Run(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(inside) != "" {
@@ -52,6 +53,7 @@ func Run(t *testing.T) bool {
 	if os.Geteuid() != 0 {
 		need.Lacking(t, "a network of its own needs root")
 	}
+	t.Parallel()
 	cmd := exec.Command("/proc/self/exe", "-test.run", "^"+t.Name()+"$", "-test.v", "-test.timeout", "5m")
 	cmd.Env = append(os.Environ(), inside+"=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET | unix.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
