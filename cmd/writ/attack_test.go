@@ -58,8 +58,28 @@ func TestTerminalsAreOutOfReach(t *testing.T) {
 	if o := w.shell("head -c 1 /dev/urandom > /dev/null && cat /etc/hostname"); o.code != 0 {
 		t.Fatalf("control: %+v", o)
 	}
-	for _, path := range []string{"/dev/ptmx", "/dev/pts", "/dev/tty", "/dev/input", "/sys/kernel", "/dev/mem", "/dev/vda"} {
-		if o := w.shell("cat " + path + "/* " + path + " > /dev/null"); o.code == 0 {
+	outside := newTerminal(t, 80, 24)
+	name := outside.slave.Name()
+	if err := os.Chmod(name, 0o666); err != nil { // its mode is not what keeps a box away
+		t.Fatal(err)
+	}
+	// A box makes terminals for itself, which are not those outside.
+	if o := w.shell("ls /dev/pts; exec 3<>/dev/ptmx && ls /dev/pts"); o.code != 0 || o.out != "ptmx\n0\nptmx\n" {
+		t.Errorf("terminals: %+v", o)
+	}
+	if o := w.shell("echo forged > " + name); o.code == 0 {
+		t.Errorf("%s: %+v", name, o)
+	}
+	if out, err := shellOutside("echo control > " + name); err != nil {
+		t.Fatal(out, err)
+	}
+	outside.waits("says nothing", func() bool { return strings.Contains(outside.raw(), "control") })
+	if said := outside.raw(); strings.Contains(said, "forged") {
+		t.Errorf("a box wrote on a terminal outside: %q", said)
+	}
+	for _, path := range []string{"/dev/tty", "/dev/input", "/sys/kernel", "/dev/mem", "/dev/vda"} {
+		// What can be read and does not end is not refused.
+		if o := w.shell("cat " + path + "/* " + path + " > /dev/null"); o.code == 0 || strings.Contains(o.out+o.err, "the time limit") {
 			t.Errorf("%s: %+v", path, o)
 		}
 	}
