@@ -133,10 +133,13 @@ end "ended"
 	// Control: what the document does not have does not compile.
 	drive, err := os.ReadFile(filepath.Join(dir, "drive.ts"))
 	must(t, err)
-	for _, wrong := range []string{`await writ.GET("/v1/ledger");`, `await writ.POST("/v1/calls", { body: { args: {} } });`, `await writ.POST("/v1/calls", { body: { tool: 7 } });`} {
-		must(t, os.WriteFile(filepath.Join(dir, "drive.ts"), append(bytes.Clone(drive), wrong...), 0o600))
-		if out, err := p.try(dir, "node", "node_modules/typescript/bin/tsc", "-p", ".", "--noEmit"); err == nil || !strings.Contains(out, "drive.ts(") {
-			t.Errorf("%s compiles: %s", wrong, out)
+	first := bytes.Count(drive, []byte("\n")) + 1
+	wrong := []string{`await writ.GET("/v1/ledger");`, `await writ.POST("/v1/calls", { body: { args: {} } });`, `await writ.POST("/v1/calls", { body: { tool: 7 } });`}
+	must(t, os.WriteFile(filepath.Join(dir, "drive.ts"), append(drive, strings.Join(wrong, "\n")...), 0o600))
+	out, err := p.try(dir, "node", "node_modules/typescript/bin/tsc", "-p", ".", "--noEmit")
+	for i, line := range wrong {
+		if err == nil || !strings.Contains(out, fmt.Sprintf("drive.ts(%d,", first+i)) {
+			t.Errorf("%s compiles: %s", line, out)
 		}
 	}
 }
