@@ -15,7 +15,10 @@ func health(x *exchange) (any, error) {
 	return client.Health{Status: "ok", Version: engine.Version(), Policy: x.engine.Config().Digest.String()}, nil
 }
 
-func openAPI(x *exchange) (any, error) { return json.RawMessage(x.rt.spec), nil }
+func openAPI(x *exchange) (any, error) {
+	spec, err := x.rt.spec()
+	return json.RawMessage(spec), err
+}
 
 func explain(x *exchange) (any, error) {
 	in := body[client.ExplainRequest](x)

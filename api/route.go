@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/writ-run/writ"
 )
@@ -62,7 +63,7 @@ type router struct {
 	s      *Server
 	door   door
 	routes []*route
-	spec   []byte // the OpenAPI document
+	spec   func() ([]byte, error) // the OpenAPI document, made when it is first asked for
 }
 
 // door makes the handler of one door. The table is checked here: a route that
@@ -77,9 +78,8 @@ func (s *Server) door(d door) (*router, error) {
 			rt.routes = append(rt.routes, &r)
 		}
 	}
-	var err error
-	rt.spec, err = document(rt.routes)
-	return rt, err
+	rt.spec = sync.OnceValues(func() ([]byte, error) { return document(rt.routes) })
+	return rt, nil
 }
 
 func (rt *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
