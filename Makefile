@@ -19,7 +19,7 @@ CC ?= cc
 LAUNCHER_FLAGS := -O2 -Wall -Wextra -Werror -static -nostdlib -ffreestanding -fno-stack-protector -fno-asynchronous-unwind-tables \
 	-fno-tree-loop-distribute-patterns -fno-pie -no-pie -Wl,--build-id=none -Wl,-z,noexecstack -Wl,-z,norelro -s
 
-.PHONY: build run test race lint deps deps-conformance deps-clients conformance bench soak fuzz cross clean compiler
+.PHONY: build run test tests race lint deps deps-conformance deps-clients conformance bench soak fuzz cross clean compiler
 
 build: $(LAUNCHER)
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/writ ./cmd/writ
@@ -96,8 +96,14 @@ cross:
 # memory with us: watched for races they would take four fifths of the time.
 UNWATCHED := -gcflags='modernc.org/...=-race=false' -gcflags='golang.org/x/crypto/...=-race=false'
 
-test: deps build lint cross
-	WRIT_NEED=all $(GO) test -race $(UNWATCHED) -shuffle=on -timeout 40m ./...
+# Tests mostly wait, so the rest is done beside them.
+test: deps build
+	@$(MAKE) --no-print-directory -j2 tests lint cross
+
+# The tests that drive the built program take longest and begin first; four of them at a
+# time keep two processors busy.
+tests:
+	WRIT_NEED=all $(GO) test -race $(UNWATCHED) -shuffle=on -parallel 4 -timeout 40m ./cmd/writ ./...
 
 # Long races and crash loops.
 soak: deps build
