@@ -14,6 +14,7 @@ import (
 // A pair of datagram sockets must not reach a socket that has a name, nor get a
 // descriptor back through one.
 func TestDatagramsStayInside(t *testing.T) {
+	t.Parallel()
 	need.Programs(t, "python3")
 	w := newWorld(t, "level: elevated\nautonomy: full\n", "").init()
 	name := filepath.Join(w.project, "dgram.sock")
@@ -54,6 +55,7 @@ a,b=socket.socketpair(socket.AF_UNIX,socket.SOCK_%s); a.sendto(b"%s", "` + name 
 
 // Terminals hold what a person types, a passphrase among it.
 func TestTerminalsAreOutOfReach(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "level: elevated\nautonomy: full\n", "").init()
 	if o := w.shell("head -c 1 /dev/urandom > /dev/null && cat /etc/hostname"); o.code != 0 {
 		t.Fatalf("control: %+v", o)
@@ -87,6 +89,7 @@ func TestTerminalsAreOutOfReach(t *testing.T) {
 
 // What an agent writes cannot forge a line of what a person reads.
 func TestNewlinesDoNotForge(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "level: standard\nautonomy: locked\n", "").init()
 	w.call("write_file", map[string]any{"path": "a\n\nwhat it can reach\n  can read     nothing\x1b[2K\u202e", "content": "x"})
 	show := w.must("", "approval", "show", w.pending())
@@ -107,6 +110,7 @@ func TestNewlinesDoNotForge(t *testing.T) {
 
 // A tool that an agent may not use tells it nothing about itself.
 func TestInvisibleToolsStayHidden(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "level: sandboxed\n", "").init()
 	good, bad := w.shell("true"), w.call("shell_command", map[string]any{"nonsense": 1})
 	if good.code != 3 || bad.code != 3 || good.err != bad.err {
@@ -115,6 +119,7 @@ func TestInvisibleToolsStayHidden(t *testing.T) {
 }
 
 func TestTaskIsAName(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, standard, "").init()
 	for task, want := range map[string]int{"fix-42": 0, strings.Repeat("x", 129): 1, "a\nb": 1, "\u202e": 1} {
 		if o := w.run("", "call", "stat", "path=.", "--task", task); o.code != want {
@@ -145,6 +150,7 @@ func TestFloodKeepsNobodyOut(t *testing.T) {
 
 // The program itself must not lie where an agent can replace it.
 func TestProgramOutsideWorkspaces(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, standard, "")
 	w.edit(fmt.Sprintf("{path: %q, project: %q}", w.ws, w.project), fmt.Sprintf("{path: %q}", filepath.Dir(program)))
 	if o := w.run("", "config", "check"); o.code != 1 || !strings.Contains(o.err, "the writ program") {

@@ -62,6 +62,7 @@ func (w *world) connect(dir string, args ...string) string {
 // The link that a package manager moves is named, not what it leads to today, and an
 // installed program is not warned about.
 func TestConnectNamesTheLink(t *testing.T) {
+	t.Parallel()
 	w := connectWorld(t)
 	if out := w.connect(w.home, "claude-code", "--yes"); strings.Contains(out, "warning") {
 		t.Errorf("it warns:\n%s", out)
@@ -103,6 +104,7 @@ func TestConnectInAWorkspace(t *testing.T) {
 }
 
 func TestConnectRealClaudeCode(t *testing.T) {
+	t.Parallel()
 	need.Programs(t, "claude")
 	w := connectWorld(t)
 	dir := filepath.Join(w.home, "here")
@@ -128,6 +130,7 @@ func TestConnectRealClaudeCode(t *testing.T) {
 }
 
 func TestConnectRealCodex(t *testing.T) {
+	t.Parallel()
 	need.Programs(t, "codex")
 	w := connectWorld(t)
 	file := filepath.Join(w.home, ".codex/config.toml")

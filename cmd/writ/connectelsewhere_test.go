@@ -81,6 +81,7 @@ func entryOf(t *testing.T, home, client string) (argv, env []string) {
 
 // TestConnectElsewhere starts what clients are told to start, with HOME and PATH alone.
 func TestConnectElsewhere(t *testing.T) {
+	t.Parallel()
 	w, xdg := elsewhere(t)
 	for _, client := range []string{"codex", "claude-code"} {
 		runIn(t, xdg, "", filepath.Join(w.home, "bin/writ"), "connect", client, "--yes")
@@ -100,6 +101,7 @@ func TestConnectElsewhere(t *testing.T) {
 
 // What HOME alone leads to is not named.
 func TestConnectAtHome(t *testing.T) {
+	t.Parallel()
 	w := connectWorld(t)
 	env := append(w.env(), "XDG_CONFIG_HOME="+filepath.Join(w.home, ".config"), "XDG_STATE_HOME="+filepath.Join(w.home, ".local/state")+"/")
 	runIn(t, env, "", filepath.Join(w.home, "bin/writ"), "connect", "codex", "--yes")
@@ -114,6 +116,7 @@ func TestConnectAtHome(t *testing.T) {
 }
 
 func TestConnectElsewhereRealCodex(t *testing.T) {
+	t.Parallel()
 	need.Programs(t, "codex")
 	w, xdg := elsewhere(t)
 	runIn(t, xdg, "", filepath.Join(w.home, "bin/writ"), "connect", "codex", "--yes")
@@ -135,6 +138,7 @@ func TestConnectElsewhereRealCodex(t *testing.T) {
 
 // TestPortHeld starts a daemon on the port of another, which has another state.
 func TestPortHeld(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "", "")
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -84,6 +84,7 @@ func (w *world) api(args map[string]any) outcome { w.t.Helper(); return w.call("
 
 // A connection's credential goes to its server and comes back in no spelling.
 func TestExternalAPI(t *testing.T) {
+	t.Parallel()
 	e := newEcho(t)
 	w := newWorld(t, free, fmt.Sprintf(`connections:
   echo:
@@ -109,6 +110,7 @@ func TestExternalAPI(t *testing.T) {
 
 // What docs/connections.md prints works as it is printed, for the agent that init makes.
 func TestConnectionPage(t *testing.T) {
+	t.Parallel()
 	page, err := os.ReadFile("../../docs/connections.md")
 	if err != nil {
 		t.Fatal(err)

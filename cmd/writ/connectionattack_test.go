@@ -10,6 +10,7 @@ import (
 // What an agent writes does not lead a credential elsewhere (R10), and is refused before
 // anything is sent. The control is a request that arrives.
 func TestConnectionAttacks(t *testing.T) {
+	t.Parallel()
 	e, evil := newEcho(t), newEcho(t)
 	w := newWorld(t, free, fmt.Sprintf(`connections:
   echo:
@@ -103,6 +104,7 @@ func (w *world) tokenOf(agent string) string {
 // A request that changes something asks, with what is sent; a sensitive connection asks
 // always; and what was approved over a connection is not sent over another.
 func TestConnectionAsks(t *testing.T) {
+	t.Parallel()
 	e, second := newEcho(t), newEcho(t)
 	w := newWorld(t, free, fmt.Sprintf(`connections:
   echo: {base_url: %q, methods: [GET, POST], auth: {type: bearer, secret: "store:canary"}, environment: staging}

@@ -10,6 +10,7 @@ import (
 // TestMCPDisclosure: an agent with many tools is shown the way to them; what it loads
 // it may call, in that session and no other, and its client is told.
 func TestMCPDisclosure(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, asksToDelete, "tool_disclosure: {active: always}\n").init()
 	for name, version := range map[string]string{"2026-07-28": "", "2025-06-18": "2025-06-18"} {
 		t.Run(name, func(t *testing.T) {

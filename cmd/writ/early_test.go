@@ -13,6 +13,7 @@ const severalPeople = "there are several people; say who you are, with --as NAME
 // Among several people, whatever a person decides is refused without --as before
 // anything is shown or asked; with it, it goes on to the passphrase.
 func TestAsComesFirst(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, standard, "").init()
 	w.place("tools/publish.yaml", definedTool("publish", "one", "write", ""))
 	w.place("tools/fresh.yaml", definedTool("fresh", "two", "none", ""))
@@ -55,6 +56,7 @@ func TestAsComesFirst(t *testing.T) {
 
 // The live screen says so before it shows anything; lines for programs need nobody.
 func TestWatchTakesAs(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, standard, "").init()
 	one, _ := w.watches(nil) // the control: there is one person
 	w.add("bob", "approver")
@@ -81,6 +83,7 @@ func TestWatchTakesAs(t *testing.T) {
 // What is wrong in the flags and arguments alone is usage, without a daemon, and in
 // words that say what to write.
 func TestUsageBeforeAnything(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, standard, "")
 	long := strings.Repeat("x", maxWords+1)
 	const (
@@ -149,6 +152,7 @@ func TestUsageBeforeAnything(t *testing.T) {
 // A grant is refused before it is shown where its request is not there or has no such
 // argument; as long as the configuration writes it, it lasts.
 func TestGrantTerms(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, standard, "").init()
 	grant := func(id string, flags ...string) outcome {
 		return w.run(pass+"\n", append([]string{"approval", "grant", id, "--passphrase-stdin"}, flags...)...)
@@ -183,6 +187,7 @@ func TestGrantTerms(t *testing.T) {
 }
 
 func TestTimesAreWrittenAsInTheConfiguration(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]time.Duration{
 		"1s": time.Second, "90s": 90 * time.Second, "1h30m": 90 * time.Minute, "24h": 24 * time.Hour, "1d": 24 * time.Hour, "7d": 168 * time.Hour, "168h": 168 * time.Hour,
 		"": 0, "0": 0, "5": 0, "-1h": 0, "999ms": 0, "8d": 0, "1w": 0, "1.5d": 0, "d": 0, "7D": 0,

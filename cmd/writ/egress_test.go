@@ -71,6 +71,7 @@ func tableOf(rows ...int) string {
 // The log shows what left boxes, by every filter, with nothing in it that a terminal
 // obeys; --json has all of it.
 func TestEgressLog(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, standard, "").init()
 	if out := w.must("", "egress", "log"); out != "none\n" {
 		t.Errorf("of nothing: %q", out)
@@ -105,6 +106,7 @@ func TestEgressLog(t *testing.T) {
 }
 
 func TestEgressUsage(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, standard, "").init()
 	const help = "\nRun 'writ egress log --help' for how it is used."
 	for _, row := range []struct {
@@ -183,6 +185,7 @@ func (w *world) logs(e store.Egress) {
 // What is followed comes once, in order, also across a restart of the daemon; what the
 // filters leave out does not come.
 func TestEgressFollow(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, standard, "").init()
 	w.leaves(someEgress...)
 	w.serve()
@@ -217,6 +220,7 @@ func TestEgressFollow(t *testing.T) {
 
 // The documentation has every verdict there is, and no other.
 func TestEgressVerdictsAreDocumented(t *testing.T) {
+	t.Parallel()
 	words := func(file, pattern string) (out []string) {
 		t.Helper()
 		text, err := os.ReadFile(filepath.FromSlash("../../" + file))

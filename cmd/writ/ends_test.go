@@ -10,6 +10,7 @@ import (
 // Whatever ends a request that nobody answered is said in words, where it is shown and
 // where calls are listed, and what has ended does not expire any more.
 func TestWhyARequestEnded(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, standard, "").init()
 	w.write(filepath.Join(w.ws, "other"), "x")
 	ended := func(id, why, listed string) {
@@ -71,6 +72,7 @@ func TestWhyARequestEnded(t *testing.T) {
 
 // A quorum of more people than may approve is warned of, where people are known.
 func TestQuorumOfMoreThanThereAre(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, standard, "approvals: {quorum: 2}\ntools: {delete_file: {quorum: 3}}\n").init()
 	w.add("vera", "viewer")
 	warning := func(key, n string) string {

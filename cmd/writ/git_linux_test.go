@@ -216,6 +216,7 @@ tools:
 // What is no URL of a server that git may talk to is refused before anything runs, with a
 // reason that repeats no password.
 func TestGitURLs(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, gitAgent, "").init()
 	for url, want := range map[string]string{
 		"ext::sh -c touch% /tmp/x":           "is not that of a git server",

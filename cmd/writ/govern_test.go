@@ -72,6 +72,7 @@ func (w *world) explains(text, tool string, args ...string) {
 // Constraints hold through the daemon, over a restart, in the session and the task
 // that a call names.
 func TestConstraints(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, plain, `tools:
   stat: {max_invocations: 2/session}
   list_directory: {max_invocations: 1/task}
@@ -113,6 +114,7 @@ func TestConstraints(t *testing.T) {
 }
 
 func TestSessionAndTaskCommands(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, plain, "").init()
 	var s, day struct{ ID, Agent string }
 	w.decode(&s, "", "session", "start")
@@ -171,6 +173,7 @@ func TestSessionAndTaskCommands(t *testing.T) {
 }
 
 func TestBatchCommand(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, standard, "").init()
 	w.write(filepath.Join(w.ws, "a"), "alpha")
 	calls := `[{"tool":"read_file","args":{"path":"a"}},
@@ -221,6 +224,7 @@ func TestBatchCommand(t *testing.T) {
 // A child through the command line: it gets no more than its parent, follows when
 // the configuration changes, and ends.
 func TestDelegationCommand(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, plain, "").init()
 	w.write(filepath.Join(w.ws, "a"), "alpha")
 	delegate := func(args ...string) (agent, token string) {
@@ -292,6 +296,7 @@ runner: {process: {argv: [tee, -a, --, {arg: file}], stdin: {arg: line}}}
 // A definition in a file: suspended, looked at, accepted, used; suspended again when
 // it changes, and nothing of the change runs.
 func TestDefinitions(t *testing.T) {
+	t.Parallel()
 	need.Programs(t, "tee", "python3")
 	w := newWorld(t, plain, "").init()
 	w.ok(w.call("list_directory", map[string]any{})) // the daemon has read what there is
@@ -383,6 +388,7 @@ TEXT
 
 // A profile decides what its agent sees and uses.
 func TestProfiles(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "profile: careful\n", "")
 	w.place("profiles/careful.md", "---\nname: careful\nrole: developer\nallowedTools: [fs_*, '@github:search']\ndisallowedTools: [delete_file]\nmcpServers:\n  github: {command: gh-mcp}\n---\nBe careful.\n")
 	w.init()
@@ -400,6 +406,7 @@ func TestProfiles(t *testing.T) {
 
 // SIGHUP reloads; a file that does not hold changes nothing.
 func TestHangup(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, plain, "").init()
 	cmd := exec.Command(program, "serve")
 	cmd.Env, cmd.Dir = w.env(), "/"

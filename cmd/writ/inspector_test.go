@@ -68,6 +68,7 @@ func (w *world) overHTTP(addr string) []string {
 // TestInspector has a client of somebody else's list, call, be denied, be asked, and
 // come back after the daemon was killed and a person agreed.
 func TestInspector(t *testing.T) {
+	t.Parallel()
 	need.Programs(t, "mcp-inspector")
 	for _, way := range []string{"stdio", "http"} {
 		t.Run(way, func(t *testing.T) {

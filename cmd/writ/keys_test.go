@@ -15,6 +15,7 @@ import (
 // Keys whose effect shows only in the running program (I13); the others bite in
 // package config's own table.
 func TestKeysThatBiteInTheDaemon(t *testing.T) {
+	t.Parallel()
 	t.Run("listen", func(t *testing.T) {
 		w := newWorld(t, standard, "")
 		port := freePort(t)
@@ -25,6 +26,7 @@ func TestKeysThatBiteInTheDaemon(t *testing.T) {
 		}
 	})
 	t.Run("store.path and store.witness", func(t *testing.T) {
+		t.Parallel()
 		w := newWorld(t, standard, "")
 		dir := filepath.Join(w.home, "elsewhere")
 		w.edit("version: 1", fmt.Sprintf("version: 1\nstore: {path: %s/s, witness: %s/w.jsonl}", dir, dir))
@@ -36,6 +38,7 @@ func TestKeysThatBiteInTheDaemon(t *testing.T) {
 		}
 	})
 	t.Run("approvals.expiry", func(t *testing.T) {
+		t.Parallel()
 		w := newWorld(t, standard, "approvals: {expiry: 1s}\n").init()
 		args := map[string]any{"path": "x"}
 		w.call("delete_file", args)
@@ -46,6 +49,7 @@ func TestKeysThatBiteInTheDaemon(t *testing.T) {
 		}
 	})
 	t.Run("approvals.timeout", func(t *testing.T) {
+		t.Parallel()
 		w, answer := asked(t, "expiry: 1s, timeout: wait")
 		time.Sleep(1100 * time.Millisecond)
 		if o := answer("alice", w.pending()); o.code != 0 {
@@ -53,6 +57,7 @@ func TestKeysThatBiteInTheDaemon(t *testing.T) {
 		}
 	})
 	t.Run("approvals.tiers", func(t *testing.T) {
+		t.Parallel()
 		for risk, late := range map[string]bool{"high": true, "low": false} { // delete_file is of risk high
 			w, answer := asked(t, fmt.Sprintf("timeout: tiered, tiers: {%s: {after: 1s, then: deny}}", risk))
 			id := w.pending()
@@ -63,6 +68,7 @@ func TestKeysThatBiteInTheDaemon(t *testing.T) {
 		}
 	})
 	t.Run("approvals.escalation", func(t *testing.T) {
+		t.Parallel()
 		for role, taken := range map[string]bool{"admin": false, "approver": true} {
 			w, answer := asked(t, fmt.Sprintf("timeout: escalate, escalation: [{role: %s, after: 1h}]", role))
 			if o := answer("bob", w.pending()); (o.code == 0) != taken { // bob is an approver
@@ -71,6 +77,7 @@ func TestKeysThatBiteInTheDaemon(t *testing.T) {
 		}
 	})
 	t.Run("approvals.four_eyes", func(t *testing.T) {
+		t.Parallel()
 		for value, taken := range map[string]bool{"always": false, "dangerous": true} {
 			w, answer := asked(t, "four_eyes: "+value)
 			id := w.pending()
@@ -83,6 +90,7 @@ func TestKeysThatBiteInTheDaemon(t *testing.T) {
 		}
 	})
 	t.Run("approvals.quorum and tools.NAME.quorum", func(t *testing.T) {
+		t.Parallel()
 		for _, more := range []string{"approvals: {quorum: 2}\n", "tools: {delete_file: {quorum: 2}}\n"} {
 			w, answer := askedWith(t, more)
 			id := w.pending()
@@ -97,6 +105,7 @@ func TestKeysThatBiteInTheDaemon(t *testing.T) {
 		}
 	})
 	t.Run("approvals.max_pending and approvals.rate", func(t *testing.T) {
+		t.Parallel()
 		for key, freed := range map[string]bool{"max_pending: 1": true, "rate: 1/1h": false} {
 			w, answer := asked(t, key)
 			again := func() bool { return w.call("delete_file", map[string]any{"path": "y"}).code == exitPending }
@@ -112,6 +121,7 @@ func TestKeysThatBiteInTheDaemon(t *testing.T) {
 		}
 	})
 	t.Run("sandboxing.subprocess.timeout_seconds and kill_grace_seconds", func(t *testing.T) {
+		t.Parallel()
 		w := newWorld(t, standard, "sandboxing: {subprocess: {timeout_seconds: 1, kill_grace_seconds: 1}}\n").init()
 		began := time.Now()
 		o := w.shell("trap '' TERM; echo begun; sleep 20; sleep 20")
@@ -120,6 +130,7 @@ func TestKeysThatBiteInTheDaemon(t *testing.T) {
 		}
 	})
 	t.Run("sandboxing.subprocess.workspace_only", func(t *testing.T) {
+		t.Parallel()
 		for _, only := range []bool{true, false} {
 			w := newWorld(t, "level: standard\noverrides: {file_system: full, terminal: full}\n", fmt.Sprintf("sandboxing: {subprocess: {workspace_only: %v}}\n", only)).init()
 			o := w.call("shell_command", map[string]any{"command": "pwd", "directory": "/proc"})
@@ -129,6 +140,7 @@ func TestKeysThatBiteInTheDaemon(t *testing.T) {
 		}
 	})
 	t.Run("sandboxing.subprocess.restricted_path and extra_safe_path_prefixes", func(t *testing.T) {
+		t.Parallel()
 		extra := filepath.Join(base(t), "writ-extra-bin")
 		os.MkdirAll(extra, 0o755)
 		defer os.RemoveAll(extra)
@@ -149,6 +161,7 @@ func TestKeysThatBiteInTheDaemon(t *testing.T) {
 		}
 	})
 	t.Run("tool_access.restricted_commands", func(t *testing.T) {
+		t.Parallel()
 		w := newWorld(t, "level: standard\n", "tool_access: {restricted_commands: [cat]}\n").init()
 		if o := w.shell("echo x > f; cat f"); o.code != 0 {
 			t.Errorf("listed: %+v", o)
@@ -158,6 +171,7 @@ func TestKeysThatBiteInTheDaemon(t *testing.T) {
 		}
 	})
 	t.Run("sandboxing.default_backend and overrides", func(t *testing.T) {
+		t.Parallel()
 		w := newWorld(t, "level: standard\n", "sandboxing: {default_backend: subprocess, overrides: {terminal: subprocess}}\n").init()
 		if o := w.run("", "call", "shell_command", "command=true", "--json"); o.code != 0 || !strings.Contains(o.out, `"driver": "subprocess"`) {
 			t.Errorf("%+v", o)

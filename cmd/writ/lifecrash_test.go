@@ -248,6 +248,7 @@ func (l *life) once(row, id string) {
 // restart. Eight runs that nobody waits for fill the daemon, so the ninth is approved
 // and surely not claimed.
 func TestE1ApprovedThenKilledBeforeTheClaim(t *testing.T) {
+	t.Parallel()
 	l := newLife(t)
 	var full []string
 	for n := range 8 {
@@ -279,6 +280,7 @@ func TestE1ApprovedThenKilledBeforeTheClaim(t *testing.T) {
 // E2, E3: killed while it runs, before and after its effect, a write is unknown, is
 // never run again, and a person settles it beside the row, which does not change.
 func TestE2E3KilledWhileAWriteRuns(t *testing.T) {
+	t.Parallel()
 	l := newLife(t)
 	effects := map[string]int{"late": 0, "early": 1}
 	rows := map[string]string{}
@@ -338,6 +340,7 @@ func TestE2E3KilledWhileAWriteRuns(t *testing.T) {
 // E2 of a read: it changes nothing, so it is run again by itself and its outcome waits
 // for whoever asked.
 func TestE2KilledWhileAReadRuns(t *testing.T) {
+	t.Parallel()
 	l := newLife(t)
 	row := l.asked(peek("r"))
 	l.mustAgree(row)
@@ -379,6 +382,7 @@ func TestE9ChildrenDieWithCancel(t *testing.T) {
 
 // E10: a caller that lost its connection and comes back with its key gets the one run.
 func TestE10RetryAfterALostConnection(t *testing.T) {
+	t.Parallel()
 	l := newLife(t)
 	ctx, lose := context.WithCancel(t.Context())
 	cut := l.made(ctx, step("w", "late", "key-w"))
@@ -419,6 +423,7 @@ func TestE10RetryAfterALostConnection(t *testing.T) {
 // E11: cancelled while it completes, a call ends in one way, and its caller is told
 // which.
 func TestE11CancelWhileItCompletes(t *testing.T) {
+	t.Parallel()
 	l := newLife(t)
 	l.letGo("cz")
 	row := l.asked(step("cz", "late", ""))
@@ -610,6 +615,7 @@ func TestE16StopWhilePendingAndRunning(t *testing.T) {
 
 // A4: what was cancelled is not approved any more; at once, one of the two counts.
 func TestA4ApproveAfterCancel(t *testing.T) {
+	t.Parallel()
 	l := newLife(t)
 	row := l.asked(step("a", "late", ""))
 	l.letGo("a")
@@ -651,6 +657,7 @@ func TestA4ApproveAfterCancel(t *testing.T) {
 // A grant that is made with an approval covers later calls, not the one approved: it
 // runs once by its approval when nobody waits, and its outcome is handed over.
 func TestGrantDoesNotRunTheApprovedCallAgain(t *testing.T) {
+	t.Parallel()
 	l := newLife(t)
 	l.letGo("g1")
 	one, two := l.asked(step("g1", "late", "k1")), l.asked(step("g2", "late", "k2"))
@@ -683,6 +690,7 @@ func TestGrantDoesNotRunTheApprovedCallAgain(t *testing.T) {
 // An outcome that was taken with its key is handed over: the same call with another
 // key is a new one.
 func TestOutcomeTakenByItsKey(t *testing.T) {
+	t.Parallel()
 	l := newLife(t)
 	l.letGo("x")
 	row := l.asked(step("x", "late", "k1"))
@@ -701,6 +709,7 @@ func TestOutcomeTakenByItsKey(t *testing.T) {
 // A caller that leaves while other requests change lets go of its own: approved later, it
 // is run by the daemon.
 func TestApprovedAfterItsCallerLeft(t *testing.T) {
+	t.Parallel()
 	l := newLife(t)
 	ctx, leave := context.WithCancel(t.Context())
 	var callers []<-chan answer
@@ -739,6 +748,7 @@ func TestApprovedAfterItsCallerLeft(t *testing.T) {
 // What was approved and waits to be taken up is not run, nor asked about again, once
 // the configuration denies it (A14): the daemon ends it, once.
 func TestApprovedThenDenied(t *testing.T) {
+	t.Parallel()
 	l := newLife(t)
 	for n := range 8 {
 		id := fmt.Sprint("full", n)
@@ -764,6 +774,7 @@ func TestApprovedThenDenied(t *testing.T) {
 // Somebody who comes for an approved call while it waits for a place takes it up; when
 // its place comes it is not asked about, nor run, again.
 func TestTakenUpBeforeItsPlaceCame(t *testing.T) {
+	t.Parallel()
 	l := newLife(t)
 	for n := range 8 {
 		id := fmt.Sprint("full", n)

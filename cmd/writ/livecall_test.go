@@ -33,6 +33,7 @@ func (w *world) approves(id string) {
 // On a terminal a call says how long it waits and until when; Ctrl-C leaves it pending,
 // and the same call made again gets what came of the one run.
 func TestCallWaitsOnATerminal(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, asking, "").init()
 	tm := newTerminal(t, 100, 24)
 	cmd := w.on(tm, nil, counted...)
@@ -64,6 +65,7 @@ func TestCallWaitsOnATerminal(t *testing.T) {
 
 // Approved while it waits it runs, and the line goes away before the answer.
 func TestCallIsApprovedWhileItWaits(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, asking, "").init()
 	tm := newTerminal(t, 100, 24)
 	cmd := w.on(tm, nil, "call", "shell_command", "command=echo ran | tee -a count; until test -e go; do sleep 0.1; done; echo done")
@@ -79,6 +81,7 @@ func TestCallIsApprovedWhileItWaits(t *testing.T) {
 
 // Off a terminal there is one line, as there always was.
 func TestCallWaitsOffATerminal(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, asking, "").init()
 	call := w.starts(counted...)
 	waitFor(t, func() bool { return call.err.String() != "" })
@@ -91,6 +94,7 @@ func TestCallWaitsOffATerminal(t *testing.T) {
 
 // What JSON can write in two ways is shown, approved and run as any other text.
 func TestCallOfASignThatJSONEscapes(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, asking, "").init()
 	call := []string{"call", "shell_command", "command=echo 'a<b' && echo ran >> count"}
 	if o := w.run("", append(call, "--no-wait")...); o.code != 4 {
@@ -138,6 +142,7 @@ func (s *started) ends() outcome {
 // The daemon is killed while a request waits: the call comes back to it, starting it,
 // and gets the answer; it ran once.
 func TestCallSurvivesTheDaemon(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, asking, "").init()
 	_, kill := w.serve()
 	tm := newTerminal(t, 100, 24)
@@ -163,6 +168,7 @@ func TestCallSurvivesTheDaemon(t *testing.T) {
 // The daemon is killed while a tool runs: what may have changed something is unknown
 // and not run again; what changes nothing is.
 func TestCallCutOffWhileItRuns(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "level: standard\nautonomy: full\nallowed: [await_go]\n", "").init()
 	w.place("tools/await_go.yaml", `name: await_go
 description: Waits for the file go.
@@ -207,6 +213,7 @@ runner: {script: {language: bash, code: "until test -e go; do sleep 0.1; done; e
 // A daemon that cannot come back is said so, with the key under which the call runs at
 // most once.
 func TestCallWithoutADaemonToComeBackTo(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "level: standard\nautonomy: full\n", "").init()
 	_, kill := w.serve()
 	call := w.starts("call", "shell_command", "command=echo ran >> count; sleep 50", "--key", "mine")
@@ -231,6 +238,7 @@ func TestCallWithoutADaemonToComeBackTo(t *testing.T) {
 
 // Calls with one key are one; without it each is another.
 func TestCallKey(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "level: standard\nautonomy: full\n", "").init()
 	keyed := append(counted, "--key", "once")
 	for range 2 {
@@ -249,6 +257,7 @@ func TestCallKey(t *testing.T) {
 
 // What happens to one call is streamed from its beginning, and the stream ends with it.
 func TestEventsOfOneCall(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, asking, "").init()
 	w.run("", append(counted, "--no-wait")...)
 	id := w.pending()
@@ -283,6 +292,7 @@ func (w *world) asksToo() {
 }
 
 func TestWaitingLine(t *testing.T) {
+	t.Parallel()
 	now := time.Date(2026, 11, 15, 12, 0, 0, 0, time.Local)
 	at := func(d time.Duration) string { return now.Add(d).UTC().Format(time.RFC3339Nano) }
 	approved := waitingLine{since: now.Add(-time.Hour)}

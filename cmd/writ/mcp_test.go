@@ -215,6 +215,7 @@ var eras = map[string]string{"2026-07-28": "", "2025-11-25": "2025-11-25", "2025
 // TestMCPCalls is the plain use, in every version of the protocol: what is listed is
 // what may be used, an allowed call has its effect, a denied one has none.
 func TestMCPCalls(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, asksToDelete, "").init()
 	for name, version := range eras {
 		t.Run(name, func(t *testing.T) {
@@ -251,6 +252,7 @@ func TestMCPCalls(t *testing.T) {
 
 // TestMCPApproval has a person asked, in each way that a client can wait.
 func TestMCPApproval(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, asksToDelete, "").init()
 	file := func(name string) string {
 		path := filepath.Join(w.ws, name)
@@ -378,6 +380,7 @@ func TestMCPApproval(t *testing.T) {
 
 // TestMCPCancel has a client take back what runs, and what waits.
 func TestMCPCancel(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, asksToDelete, "").init()
 	p := w.speak("2025-11-25", `{}`, "--agent", "coder", "--wait", "60s")
 	id := p.begin("tools/call", `{"name":"shell_command","arguments":{"command":"echo on > on; sleep 300; echo over > over"}}`)

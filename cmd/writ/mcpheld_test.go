@@ -125,6 +125,7 @@ func (w *world) newToken() (token, id string) {
 // same agent, here the same agent by its token, finds none of it, and whoever stops
 // waiting has not taken it back.
 func TestMCPHeldByCaller(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, asksToDelete, "").init()
 	path := filepath.Join(w.ws, "a.txt")
 	w.write(path, "x")
@@ -179,6 +180,7 @@ func TestMCPHeldByCaller(t *testing.T) {
 // TestMCPJoins: a call that a user was asked about is held when it is made again, so
 // that a client that answers by itself does not ask without end.
 func TestMCPJoins(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, asksToDelete, "").init()
 	w.write(filepath.Join(w.ws, "a.txt"), "x")
 	p := w.speak("", `{"elicitation":{}}`, "--agent", "coder", "--wait", "30s")
@@ -196,6 +198,7 @@ func TestMCPJoins(t *testing.T) {
 // TestMCPStreamsEnd: what a token has open ends with it, and what an agent has open with
 // its stop; streams are counted.
 func TestMCPStreamsEnd(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, asksToDelete, "").init()
 	revoked, id := w.newToken()
 	w.run("", "serve", "--stop")
@@ -265,6 +268,7 @@ func TestMCPStreamsEnd(t *testing.T) {
 // TestMCPTasksOverRestart: a task is found after the daemon was killed: what came of it,
 // what a person agrees to since, and what is taken back.
 func TestMCPTasksOverRestart(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, asksToDelete, "").init()
 	w.run("", "serve", "--stop")
 	w.daemonGone()
@@ -315,6 +319,7 @@ func TestMCPTasksOverRestart(t *testing.T) {
 // TestMCPServerStarts: a server that takes its time is waited for by the first list, and
 // a call of what a person accepted says that it starts, or cannot be reached.
 func TestMCPServerStarts(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "level: elevated\nautonomy: full\nallowed: [\"@srv\"]", "")
 	dir := filepath.Join(w.home, "server")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -367,6 +372,7 @@ func TestMCPServerStarts(t *testing.T) {
 
 // TestMCPHeaders: what a request by hand lacks is named, and how it is sent.
 func TestMCPHeaders(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, asksToDelete, "").init()
 	w.run("", "serve", "--stop")
 	w.daemonGone()

@@ -60,6 +60,7 @@ func (w *world) states(tool string) []string {
 
 // TestPipeAnswersWhatItRead has the input end before the answers are there.
 func TestPipeAnswersWhatItRead(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, asksToDelete, "").init()
 	const call = `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"shell_command","arguments":{"command":"sleep 1; echo made > %s; echo over"}%s}}` + "\n"
 	const list = `{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{%s}}` + "\n"
@@ -94,6 +95,7 @@ func TestPipeAnswersWhatItRead(t *testing.T) {
 // TestPipeLeavesRequests has a client end while a person is asked: its input, or the
 // process. What was asked stays, and is answered when somebody agrees.
 func TestPipeLeavesRequests(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, asksToDelete, "").init()
 	w.write(filepath.Join(w.ws, "a.txt"), "x")
 	w.write(filepath.Join(w.ws, "b.txt"), "x")
@@ -115,6 +117,7 @@ func TestPipeLeavesRequests(t *testing.T) {
 // TestPipeIsEnded has a signal end the pipe while a call runs. In a session it goes on
 // to its end; one that stands alone is cancelled with its request. Neither was denied.
 func TestPipeIsEnded(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, asksToDelete, "").init()
 	const call = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"shell_command","arguments":{"command":"echo on > on-%s; sleep 3; echo over"}%s}}` + "\n"
 	for i, c := range []struct{ name, input, want string }{
@@ -163,6 +166,7 @@ func (w *world) began(input string) (end func()) {
 // TestPipeRefusesNonsense has everything answered that could be waited for, and
 // nothing else.
 func TestPipeRefusesNonsense(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "", "").init()
 	const ping = `{"jsonrpc":"2.0","id":9,"method":"ping"}` + "\n"
 	for line, code := range map[string]float64{
@@ -195,6 +199,7 @@ func TestPipeRefusesNonsense(t *testing.T) {
 // TestPipeTellsOfARestart has a client learn that what it knows may not be so any more:
 // when it asks something, and when it does not.
 func TestPipeTellsOfARestart(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "", "").init()
 	w.run("", "serve", "--stop")
 	w.daemonGone()

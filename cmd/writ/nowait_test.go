@@ -8,6 +8,7 @@ import (
 // A call that does not wait prints the request's id on standard output and nothing else
 // there, so that a script can take it; one that nobody is asked about prints its result.
 func TestNoWaitPrintsTheID(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, asking, "").init()
 	o := w.run("", "call", "write_file", "path=a", "content=1", "--no-wait")
 	id := w.pending()
@@ -25,6 +26,7 @@ func TestNoWaitPrintsTheID(t *testing.T) {
 
 // What led to a request names each call; of a tool that does not exist no name was kept.
 func TestWhatLedHereOfNoTool(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, asking, "").init()
 	w.must("", "call", "list_directory")
 	if o := w.run("", "call", "no_such_thing"); o.code == 0 {

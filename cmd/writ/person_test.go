@@ -91,6 +91,7 @@ const wrongPass = "wrong name or passphrase"
 // Somebody is added and approves; a viewer does not, nor does one whose role was
 // taken away; an admin resets a passphrase, and everybody changes their own.
 func TestPeople(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, standard, "").init()
 	w.add("bob", "approver")
 	w.add("vera", "viewer")
@@ -172,6 +173,7 @@ func (w *world) holdsNone(texts ...string) {
 
 // The last admin stays one, until there is another.
 func TestLastAdmin(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, standard, "").init()
 	w.add("bob", "operator")
 	says(t, "the last admin", w.by("alice", nil, "person", "role", "alice", "operator"), 1,
@@ -192,6 +194,7 @@ func TestLastAdmin(t *testing.T) {
 
 // A lost passphrase is recovered while no daemon runs, and only then.
 func TestPersonRecover(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, standard, "").init()
 	w.must("", "person", "list") // a daemon runs
 	o := w.run("found again\n", "person", "recover", "alice", "--passphrase-stdin")
@@ -249,6 +252,7 @@ func TestGuessesSlowedAcrossARestart(t *testing.T) {
 
 // People are changed by people: an agent's token gets nowhere near, at either door.
 func TestAgentsChangeNobody(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, standard, "").init()
 	addr, _ := w.serve()
 	outside, err := client.New("http://"+addr, w.token, nil)
@@ -294,6 +298,7 @@ func TestAgentsChangeNobody(t *testing.T) {
 // On a terminal the admin is asked first and the new person after, twice; names and
 // roles are checked before anybody types, and Tab offers both.
 func TestPersonOnATerminal(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "person.txtar"), []byte(personScript), 0o600); err != nil {
 		t.Fatal(err)

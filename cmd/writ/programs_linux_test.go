@@ -98,6 +98,7 @@ var tries = []try{
 
 // Programs run as they are, in a directory of theirs, and have their effect.
 func TestPrograms(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, standard, "")
 	w.write(filepath.Join(w.home, ".gitconfig"), "[user]\n\tname = Ada\n\temail = ada@example.org\n")
 	for _, p := range tries {
@@ -164,6 +165,7 @@ func (w *world) confinesIn(dir string, env []string, args ...string) outcome {
 // A command whose output nobody reads any more ends, also one that does not mind, and
 // leaves the workspace as it was.
 func TestProgramsBeforeHead(t *testing.T) {
+	t.Parallel()
 	need.Programs(t, "yes")
 	w := newWorld(t, standard, "")
 	for command, code := range map[string]int{"exec yes": 141, "trap '' PIPE; while :; do echo y; done": 137} {
@@ -196,6 +198,7 @@ func TestProgramsBeforeHead(t *testing.T) {
 // A wheel is installed in an environment, whose programs are found when it is activated,
 // and what is not at hand is missed at once.
 func TestProgramsPip(t *testing.T) {
+	t.Parallel()
 	need.Programs(t, "python3")
 	w := newWorld(t, standard, "")
 	if out, err := exec.Command("/usr/bin/python3", "-c", "import pip, ensurepip").CombinedOutput(); err != nil {
@@ -258,6 +261,7 @@ func wheel(t *testing.T) string {
 // 'npm ci' takes from the cache what a lock file names, without a network and without
 // changing the cache; without the cache it says at once what it has not got.
 func TestProgramsNpm(t *testing.T) {
+	t.Parallel()
 	need.Programs(t, "npm", "node")
 	w := newWorld(t, standard, "")
 	outside := func(dir string, args ...string) {
@@ -303,6 +307,7 @@ func tree(t *testing.T, dir string) string {
 
 // Of what package managers keep, packages can be read, and not the tokens beside them.
 func TestProgramsCaches(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, standard, "")
 	for name, text := range map[string]string{".cargo/registry/crate": "crate\n", ".cargo/credentials.toml": "CANARY\n", ".npm/_cacache/x": "package\n", ".npm/_logs/x": "CANARY\n"} {
 		path := filepath.Join(w.home, name)
@@ -323,6 +328,7 @@ func TestProgramsCaches(t *testing.T) {
 
 // Go builds, tests and vets packages of this repository.
 func TestProgramsGo(t *testing.T) {
+	t.Parallel()
 	need.Programs(t, "go")
 	modules, err := exec.Command("go", "env", "GOMODCACHE").Output()
 	if err != nil {
@@ -382,6 +388,7 @@ func TestSoakBuildsItself(t *testing.T) {
 
 // Programs that take the whole screen do so in a shell, one after the other.
 func TestProgramsFullScreen(t *testing.T) {
+	t.Parallel()
 	need.Programs(t, "vim", "less", "top")
 	w := newWorld(t, standard, "")
 	w.write(filepath.Join(w.ws, "long.txt"), strings.Repeat("line\n", 200)+"the last line\n")

@@ -34,6 +34,7 @@ func (w *world) repository() {
 // Whatever a shell in a box tries, protected names stay as they are, whether they were
 // there or not; the work beside them goes on.
 func TestProtectedNamesInShell(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "level: standard\noverrides: {file_system: workspace_only, terminal: full}\n", "").init()
 	w.repository()
 	look := func() string {
@@ -102,6 +103,7 @@ func TestProtectedNamesInShell(t *testing.T) {
 // A tool whose policy names something protected can change that, and nothing else that is
 // protected; no tool gets at secrets by naming them.
 func TestProtectedNamesOfAPolicy(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "level: standard\noverrides: {file_system: workspace_only, terminal: full}\n", "").init()
 	w.repository()
 	define := func(name, also string) {
@@ -150,6 +152,7 @@ runner: {process: {argv: [sh, -c, 'mkdir -p "$(dirname "$1")"; echo new >>"$1"',
 
 // What appears elsewhere during a run is moved away, and said.
 func TestProtectedNamesThatAppear(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "level: standard\noverrides: {file_system: workspace_only, terminal: full}\n", "").init()
 	o := w.shell("mkdir -p a/b && echo evil >a/b/.envrc && git init -q fresh && echo '#!/bin/sh' >fresh/.git/hooks/pre-commit && chmod +x fresh/.git/hooks/pre-commit && echo fine >a/b/file")
 	if o.code != 0 || strings.Count(o.out, "undone, since it is protected") != 2 {
@@ -185,6 +188,7 @@ func TestProtectedNamesThatAppear(t *testing.T) {
 
 // A daemon that is killed leaves placeholders behind; the next one takes them away.
 func TestProtectedNamesAfterKill(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "level: standard\noverrides: {file_system: workspace_only, terminal: full}\n", "").init()
 	_, kill := w.serve()
 	running := w.starts("call", "shell_command", "command=touch begun; sleep 300")

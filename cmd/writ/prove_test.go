@@ -64,6 +64,7 @@ func TestProve(t *testing.T) {
 
 // TestProveInterrupted: Ctrl-C ends the run, and nothing of it is left.
 func TestProveInterrupted(t *testing.T) {
+	t.Parallel()
 	if err := prove.Missing(); err != nil {
 		need.Lacking(t, "%v", err)
 	}
@@ -136,6 +137,7 @@ func exists(path string) bool {
 // TestDoctorUsage: what is asked for wrongly is said exactly, and the table has its
 // columns.
 func TestDoctorUsage(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "", "")
 	for _, tc := range []struct {
 		args []string
@@ -192,6 +194,7 @@ func TestVerdictOf(t *testing.T) {
 
 // On a machine where nothing is set up, doctor examines what 'writ run' would use.
 func TestDoctorBare(t *testing.T) {
+	t.Parallel()
 	cmd := exec.Command(program, "doctor")
 	cmd.Env = []string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}
 	out, err := cmd.CombinedOutput()

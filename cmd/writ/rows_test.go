@@ -27,6 +27,7 @@ func waitFor(t testing.TB, ok func() bool) {
 // that shows the same operation working where it is allowed. What this driver
 // cannot hold is refused by name.
 func TestFileSystemRow(t *testing.T) {
+	t.Parallel()
 	for _, level := range []string{"workspace_only", "project_directory", "full"} {
 		t.Run(level, func(t *testing.T) {
 			w := newWorld(t, "level: standard\noverrides: {file_system: "+level+", terminal: full}\n", "").init()
@@ -65,6 +66,7 @@ func TestFileSystemRow(t *testing.T) {
 
 // With full, a command writes elsewhere only where a person agreed to that place.
 func TestWritableByName(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "level: elevated\n", "").init()
 	dir := filepath.Join(w.home, "shared")
 	os.Mkdir(dir, 0o755)
@@ -83,6 +85,7 @@ func TestWritableByName(t *testing.T) {
 }
 
 func TestNetworkRow(t *testing.T) {
+	t.Parallel()
 	need.Programs(t, "python3")
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -129,6 +132,7 @@ func TestNetworkRow(t *testing.T) {
 }
 
 func TestTerminalRow(t *testing.T) {
+	t.Parallel()
 	need.Programs(t, "perl")
 	tests := []struct{ mode, level string }{{"none", "standard"}, {"restricted_commands", "standard"}, {"full", "standard"}}
 	for _, tt := range tests {
@@ -154,6 +158,7 @@ func TestTerminalRow(t *testing.T) {
 }
 
 func TestCodeExecutionRow(t *testing.T) {
+	t.Parallel()
 	need.Programs(t, "python3")
 	args := map[string]any{"language": "python", "code": "print(6*7)"}
 	w := newWorld(t, "level: standard\n", "").init()
@@ -210,6 +215,7 @@ func TestGitRow(t *testing.T) {
 }
 
 func TestRequiresApprovalRow(t *testing.T) {
+	t.Parallel()
 	for pattern, want := range map[string]int{"code:delete": 4, "code": 4, "all": 4, "deploy:*": 0} {
 		w := newWorld(t, "level: standard\noverrides: {requires_approval: ["+fmt.Sprintf("%q", pattern)+"]}\n", "").init()
 		w.write(filepath.Join(w.ws, "x"), "x")

@@ -31,6 +31,7 @@ func (w *world) confines(stdin string, args ...string) outcome {
 }
 
 func TestRun(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, standard, "")
 	if err := os.WriteFile(filepath.Join(w.ws, "inside"), []byte("here\n"), 0o644); err != nil {
 		t.Fatal(err)
@@ -129,6 +130,7 @@ func TestRun(t *testing.T) {
 // Runs in one directory at the same time keep its protected names together: the one that
 // ends first takes nothing away from the other, and neither fails.
 func TestRunsTogether(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, standard, "")
 	begun, ended := filepath.Join(w.ws, "begun"), filepath.Join(w.ws, "ended")
 	long := exec.Command(program, "run", "--no-caches", "--", "bash", "-c", "touch begun; until test -e ended; do sleep 0.02; done; echo evil >.envrc; mkdir -p .claude/evil; exit 0")

@@ -40,6 +40,7 @@ func (w *world) settled(n int) []client.Sandbox {
 // With each strategy, what is kept is what it says, and a call finds nothing of the one
 // before: neither files in /tmp and the home, nor processes, queues or abstract names.
 func TestSandboxLifecycle(t *testing.T) {
+	t.Parallel()
 	const leave = `echo left >/tmp/left; echo left >~/left; ipcmk -Q >/dev/null; setsid sleep 300 >/dev/null 2>&1 & sleep 0.1; echo queues=$(ipcs -q | grep -c 0x) sleeping=$(grep -lsx sleep /proc/[0-9]*/comm | wc -l)`
 	const find = `ls -A /tmp ~; echo queues=$(ipcs -q | grep -c 0x) sleeping=$(grep -lsx sleep /proc/[0-9]*/comm | wc -l); readlink /proc/self/ns/net`
 	for strategy, kept := range map[string]int{"per-agent": 1, "per-task": 1, "per-call": 0} {
@@ -76,6 +77,7 @@ func TestSandboxLifecycle(t *testing.T) {
 
 // What reaches something else, and what a person approved, has a box of its own.
 func TestSandboxOfItsOwn(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "level: standard\noverrides: {file_system: full, terminal: full}\n", "").init()
 	if o := w.shell("true"); o.code != 0 {
 		t.Fatalf("%+v", o)
@@ -93,6 +95,7 @@ func TestSandboxOfItsOwn(t *testing.T) {
 }
 
 func TestSandboxCommands(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "level: standard\noverrides: {file_system: full, terminal: full}\n", "").init()
 	if out := w.must("", "sandbox", "list"); !strings.Contains(out, "there are none") {
 		t.Errorf("%s", out)

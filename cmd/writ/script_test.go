@@ -14,6 +14,7 @@ import (
 // TestScripts runs the command line as a person types it, on a real terminal
 // where one is needed.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
 		Setup: func(e *testscript.Env) error {

@@ -15,6 +15,7 @@ import (
 // Secrets of the store: a person sets one, anybody at the operators' door sees its name,
 // nobody what it holds, and the ledger says who did what.
 func TestSecretCommands(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, free, "").init()
 	w.add("bob", "approver")
 	for name, c := range map[string]struct {
@@ -109,6 +110,7 @@ func services(t *testing.T) *httptest.Server {
 
 // Each way to prove oneself, and each backend that has keys, from the binary (I13).
 func TestConnectionKeysBite(t *testing.T) {
+	t.Parallel()
 	s := services(t)
 	w := newWorld(t, free, "")
 	token := filepath.Join(w.home, "vault-token")

@@ -93,6 +93,7 @@ INSERT INTO main.tool_invocations SELECT * FROM forged;`
 
 // Whoever has the file and the sqlite3 program is refused what writ itself is (O1, O3).
 func TestShellIsRefused(t *testing.T) {
+	t.Parallel()
 	w, ended, waits := shelled(t)
 	db := w.state("writ.db")
 	on := func(id, set string) string {
@@ -152,6 +153,7 @@ INSERT INTO main.tool_approvals SELECT id, 'mallory', 'approve', digest, 'x', ` 
 // Without one trigger the constraints still hold; and the daemon does not start on a
 // store whose rules were changed, and says which (Q, O2, O6).
 func TestShellDropsGuards(t *testing.T) {
+	t.Parallel()
 	w, ended, waits := shelled(t)
 	db, bare := w.state("writ.db"), w.state("bare.db")
 	if o := w.sqlite(db, `VACUUM INTO '`+bare+`';`); o.code != 0 {
@@ -208,6 +210,7 @@ func TestShellDropsGuards(t *testing.T) {
 
 // SQL in names, keys and reasons is text like any other (O7).
 func TestShellFindsNoInjection(t *testing.T) {
+	t.Parallel()
 	w, _, waits := shelled(t)
 	const key, reason = `k'; UPDATE people SET role = 'admin'; --`, `no'); DELETE FROM tool_invocations; DROP TRIGGER invocations_keep; --`
 	schema := w.ask(`SELECT count(*), sum(length(sql)) FROM sqlite_schema`)

@@ -15,6 +15,7 @@ import (
 // An agent's shell, at the widest level there is, cannot read, write or reach
 // writ's store, keys, configuration or sockets, nor approve anything.
 func TestStateIsOutOfReach(t *testing.T) {
+	t.Parallel()
 	need.Programs(t, "python3")
 	w := newWorld(t, "level: elevated\nautonomy: full\noverrides: {requires_approval: [\"code:delete\"]}\n", "").init()
 	w.call("delete_file", map[string]any{"path": "x"})
@@ -108,6 +109,7 @@ func fingerprint(t testing.TB, dirs ...string) string {
 
 // The agents' door: what it takes, and from whom (group J, what exists).
 func TestHTTPDoor(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, standard, "").init()
 	addr, _ := w.serve()
 	send := func(method, path, body string, header map[string]string) (int, map[string]any) {

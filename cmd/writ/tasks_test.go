@@ -29,6 +29,7 @@ func (p *peer) ofTask(method, id string) map[string]any {
 // TestMCPTasks has calls that take long become tasks: one that waits for a person, one
 // that its client takes back while it waits, and one that runs.
 func TestMCPTasks(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, asksToDelete, "").init()
 	p := w.speak("", takesTasks, "--agent", "coder")
 	if text, failed := p.call("write_file", `{"path":"a.txt","content":"x"}`); failed {

@@ -13,6 +13,7 @@ const standard = "role: developer\nlevel: standard\noverrides:\n  requires_appro
 // The README's tour: allowed, denied with the reason, asked and approved once,
 // verified.
 func TestTour(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, standard, "").init()
 	if o := w.call("write_file", map[string]any{"path": "hello.txt", "content": "hi"}); o.code != 0 || o.out != "created hello.txt (2 bytes)\n" {
 		t.Errorf("allowed: %+v", o)
@@ -65,6 +66,7 @@ func TestTour(t *testing.T) {
 
 // Nothing an agent sends to a terminal or a record carries its arguments or results.
 func TestNoSecretsOnDisk(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, standard, "").init()
 	const canary = "sk-canary-7f3a9"
 	w.call("write_file", map[string]any{"path": "a.txt", "content": canary})
@@ -90,6 +92,7 @@ func TestNoSecretsOnDisk(t *testing.T) {
 }
 
 func TestRejection(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, standard, "").init()
 	w.write(filepath.Join(w.ws, "x"), "x")
 	args := map[string]any{"path": "x"}
@@ -107,6 +110,7 @@ func TestRejection(t *testing.T) {
 }
 
 func TestStop(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, standard, "").init()
 	w.write(filepath.Join(w.ws, "x"), "x")
 	args := map[string]any{"path": "x"}
@@ -146,6 +150,7 @@ func TestStop(t *testing.T) {
 // A daemon that runs can be stopped, and told to stop an agent, whatever has
 // become of its configuration file since.
 func TestStopWithBrokenConfiguration(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, standard, "").init()
 	w.must("", "doctor")
 	w.edit("role: developer", "rolle: developer")
@@ -168,6 +173,7 @@ func TestStopWithBrokenConfiguration(t *testing.T) {
 }
 
 func TestChangedConfigurationIsSaid(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, standard, "").init()
 	if o := w.run("", "agent", "list"); o.code != 0 || strings.Contains(o.err, "changed") {
 		t.Errorf("%+v", o)
@@ -180,6 +186,7 @@ func TestChangedConfigurationIsSaid(t *testing.T) {
 
 // What no sandbox can hold is in the explanation, beside every other reason.
 func TestExplain(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, standard, "sandboxing: {default_backend: subprocess}\n").init()
 	o := w.run("", "explain", "code_runner", "--agent", "coder", "language=python", "code=1")
 	if o.code != 3 || !strings.Contains(o.out, "sandbox_unavailable") || !strings.Contains(o.out, "role developer names it") {
@@ -193,6 +200,7 @@ func TestExplain(t *testing.T) {
 
 // Tab offers tools, agents and requests from a daemon that runs, and starts none.
 func TestCompletion(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, standard, "").init()
 	if out := w.must("", "__complete", "call", "re"); strings.Contains(out, "read_file") {
 		t.Errorf("a daemon was started: %s", out)

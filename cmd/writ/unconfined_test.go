@@ -74,6 +74,7 @@ var said = regexp.MustCompile(`(?m)^writ: UNCONFINED: nothing limits what (\S+) 
 // A command runs as its caller, with nothing around it, printed and recorded before
 // and after, by the daemon where one runs and without one where none does.
 func TestUnconfined(t *testing.T) {
+	t.Parallel()
 	for _, daemon := range []bool{false, true} {
 		t.Run(fmt.Sprint("daemon ", daemon), func(t *testing.T) {
 			w := newWorld(t, standard, "").init()
@@ -126,6 +127,7 @@ func TestUnconfined(t *testing.T) {
 
 // What comes of a command is what comes of it without writ.
 func TestUnconfinedEnds(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, standard, "").init()
 	if err := os.Mkdir(filepath.Join(w.ws, "sub"), 0o755); err != nil {
 		t.Fatal(err)
@@ -179,6 +181,7 @@ func TestUnconfinedEnds(t *testing.T) {
 
 // What cannot be recorded, or said, does not run.
 func TestUnconfinedUnrecorded(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name string
 		put  func(w *world, cmd *exec.Cmd)
@@ -234,6 +237,7 @@ func TestUnconfinedUnrecorded(t *testing.T) {
 
 // A daemon of another configuration is not the one that was meant.
 func TestUnconfinedNamedConfiguration(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, standard, "").init()
 	w.must("", "agent", "list")
 	o := w.ends(w.bare("--config", filepath.Join(w.home, "other.yaml"), "--", "touch", "marker"))
@@ -254,6 +258,7 @@ func TestUnconfinedNamedConfiguration(t *testing.T) {
 
 // Flags that would be dropped are refused, with the names of all of them.
 func TestUnconfinedAlone(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, standard, "").init()
 	for flags, named := range map[string]string{
 		"--read /etc":                "--read",
@@ -284,6 +289,7 @@ func TestUnconfinedAlone(t *testing.T) {
 
 // Several at once are all recorded, and so is one whose daemon ends meanwhile.
 func TestUnconfinedAtOnce(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, standard, "").init()
 	var all sync.WaitGroup
 	for range 8 {
@@ -313,6 +319,7 @@ func TestUnconfinedAtOnce(t *testing.T) {
 
 // In a box there is nowhere to record it, so an agent's command does not get there.
 func TestUnconfinedInBox(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "level: standard\noverrides: {file_system: full, terminal: full}\n", "").init()
 	b, err := os.ReadFile(program)
 	if err != nil {
@@ -337,6 +344,7 @@ func TestUnconfinedInBox(t *testing.T) {
 
 // Signals go to the command, which answers them; one that is ignored stays so.
 func TestUnconfinedSignals(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, standard, "").init()
 	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2} {
 		begun := filepath.Join(w.ws, fmt.Sprint("begun", int(s)))
@@ -379,6 +387,7 @@ sys.exit(5)
 
 // At a terminal the command has that terminal, and hears a key once.
 func TestUnconfinedAtTerminal(t *testing.T) {
+	t.Parallel()
 	need.Programs(t, "python3")
 	w := newWorld(t, standard, "").init()
 	tm := newTerminal(t, 97, 31)
@@ -397,6 +406,7 @@ func TestUnconfinedAtTerminal(t *testing.T) {
 
 // Where no sandbox can be had, what is missing is named, and the way without one last.
 func TestNoSandboxNamesUnconfined(t *testing.T) {
+	t.Parallel()
 	need.Programs(t, "unshare", "setpriv")
 	w := newWorld(t, standard, "")
 	w.own(w.home)
@@ -424,6 +434,7 @@ func TestNoSandboxNamesUnconfined(t *testing.T) {
 // What the machine lacks is followed by what to do about it, and the way without; what is
 // about one command is left as it is.
 func TestOrUnconfined(t *testing.T) {
+	t.Parallel()
 	way := "\n  'writ doctor' shows what works here; to run it with nothing confined, which is recorded: writ run --unsafe-unconfined -- COMMAND"
 	cause := errors.New("operation not permitted")
 	for _, tc := range []struct {

@@ -64,6 +64,7 @@ func (w *world) takeUp(names ...string) {
 // TestUpstream: a server's tools are pinned and asked about, and the server itself
 // reaches what its configuration says and nothing else.
 func TestUpstream(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -148,6 +149,7 @@ func TestUpstream(t *testing.T) {
 // TestUpstreamFails: a server that dies or says nothing harms nobody else, and comes
 // back; nothing of it is left when the daemon is killed.
 func TestUpstreamFails(t *testing.T) {
+	t.Parallel()
 	w, _ := withServer(t, "    call_timeout: 2s\n", map[string]string{"die": "", "hang": "", "look": ""})
 	w.takeUp("srv__die", "srv__hang", "srv__look")
 	p := w.speak("2025-11-25", `{}`, "--agent", "coder")

@@ -13,6 +13,7 @@ import (
 // TestUpstreamSays: what is known against a server is said before it is tried, and what it
 // says itself afterwards, line by line, with what its box lacks.
 func TestUpstreamSays(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "level: elevated", "").init()
 	w.must("", "doctor") // which starts the daemon
 	dir := filepath.Join(w.home, "tools")
@@ -70,6 +71,7 @@ func TestUpstreamSays(t *testing.T) {
 // once as what it is, and suspends what was accepted; what an operator says of the same
 // server does not.
 func TestUpstreamMoved(t *testing.T) {
+	t.Parallel()
 	w, bin, list := serverProgram(t, map[string]string{"look": `{"readOnlyHint":true}`, "put": ""})
 	w.init()
 	w.must("", "doctor") // which starts the daemon
@@ -128,6 +130,7 @@ func TestUpstreamMoved(t *testing.T) {
 // TestUpstreamRestart: trying a server tells what changed since a person accepted it,
 // restarting it gives another process, and its box is listed by its name.
 func TestUpstreamRestart(t *testing.T) {
+	t.Parallel()
 	w, bin, list := serverProgram(t, map[string]string{"look": `{"readOnlyHint":true}`, "put": "", "drop": ""})
 	w.init()
 	w.must("", "doctor") // which starts the daemon
@@ -169,6 +172,7 @@ func TestUpstreamRestart(t *testing.T) {
 
 // TestUpstreamNotes: the order of what is said, and that it is said once.
 func TestUpstreamNotes(t *testing.T) {
+	t.Parallel()
 	w, bin, list := serverProgramFor(t, "level: elevated\nautonomy: full\noverrides: {requires_approval: [\"code:delete\"]}\nallowed: [\"@srv\"]", nil)
 	w.write(list, `[{"name":"odd","description":"a \u001b[31m b","inputSchema":{"type":"object"}}]`)
 	w.init()

@@ -70,6 +70,7 @@ func (w *world) fails(code int, text, stdin string, args ...string) {
 // TestUpstreamCommands takes a server in a box from nothing to nothing: added, accepted,
 // used, changed, broken, removed.
 func TestUpstreamCommands(t *testing.T) {
+	t.Parallel()
 	w, bin, list := serverProgram(t, map[string]string{"look": `{"readOnlyHint":true}`, "wipe": `{"destructiveHint":true}`})
 	add := []string{"upstream", "add", "srv", "--read", filepath.Dir(list), "--env", "API_TOKEN=s3cret", "--", bin, list}
 
@@ -146,6 +147,7 @@ func TestUpstreamCommands(t *testing.T) {
 
 // A server at a URL, and one that does not answer there.
 func TestUpstreamCommandsHTTP(t *testing.T) {
+	t.Parallel()
 	s := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
 	mcp.AddTool(s, &mcp.Tool{Name: "query", Description: "Look it up."}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "found"}}}, nil, nil
@@ -181,6 +183,7 @@ func TestUpstreamCommandsHTTP(t *testing.T) {
 
 // Servers of a client's file are taken over as they are, and only whole.
 func TestUpstreamImport(t *testing.T) {
+	t.Parallel()
 	w, bin, list := serverProgram(t, map[string]string{"look": ""})
 	w.init()
 	w.must("", "doctor") // which starts the daemon
@@ -255,6 +258,7 @@ func TestUpstreamImport(t *testing.T) {
 // What is written in the configuration is a person's to edit; what does not hold is not
 // written, and what does not hold can be removed.
 func TestUpstreamEdits(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "", "upstreams:\n  mine: {url: 'https://mine.example/mcp'}\ntools: {other__put: {requires_approval: true}}\n")
 	if err := os.MkdirAll(filepath.Dir(w.serverFile("x")), 0o700); err != nil {
 		t.Fatal(err)

@@ -40,6 +40,7 @@ func webServer(t *testing.T, key string) (url string, calls *atomic.Int64) {
 // TestUpstreamReach: whoever decides about a call of a server's tool is shown what the
 // server reaches, and not the nothing that the daemon itself does.
 func TestUpstreamReach(t *testing.T) {
+	t.Parallel()
 	w, bin, list := serverProgram(t, map[string]string{"put": ""})
 	data := filepath.Join(w.home, "data")
 	if err := os.MkdirAll(data, 0o755); err != nil {
@@ -79,6 +80,7 @@ func TestUpstreamReach(t *testing.T) {
 // TestUpstreamUse: what it takes until an agent's call of a server's tool runs is said at
 // every step, and holds.
 func TestUpstreamUse(t *testing.T) {
+	t.Parallel()
 	w, bin, list := serverProgramFor(t, "role: developer\nlevel: standard\nautonomy: semi", map[string]string{"look": `{"readOnlyHint":true}`, "put": ""})
 	w.init()
 	w.must("", "doctor") // which starts the daemon
@@ -120,6 +122,7 @@ func TestUpstreamUse(t *testing.T) {
 
 // TestUpstreamKeys: keys of a server that bite in the daemon alone.
 func TestUpstreamKeys(t *testing.T) {
+	t.Parallel()
 	t.Run("headers", func(t *testing.T) {
 		url, _ := webServer(t, "k3y")
 		for key, state := range map[string]string{"k3y": "srv: ready", "other": "srv: failed"} {

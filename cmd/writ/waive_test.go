@@ -76,6 +76,7 @@ func (w *world) counts(name string) string {
 // A tool of class write asks; waived it runs; a changed definition is suspended, and
 // asks again once it is accepted, also where it says that it is of class none by now.
 func TestWaiveATool(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, plain, "").init()
 	w.place("tools/publish.yaml", definedTool("publish", "one", "write", ""))
 	w.place("tools/look.yaml", definedTool("look", "seen", "none", ""))
@@ -150,6 +151,7 @@ func TestWaiveATool(t *testing.T) {
 // A tool that is taken away and comes back under its name, in these letters or others,
 // as one of class none still asks (R5).
 func TestClassLaundering(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, plain, "").init()
 	w.place("tools/publish.yaml", definedTool("publish", "one", "write", ""))
 	w.accept("publish")
@@ -170,6 +172,7 @@ func TestClassLaundering(t *testing.T) {
 // What is dangerous asks, by its definition, by its annotations, or by the operator;
 // what the operator raised stays so under a waiver.
 func TestDangerousAndRaised(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, plain, "tools: {raised: {egress_class: write}, deadly: {dangerous: true}}\n")
 	w.place("tools/declared.yaml", definedTool("declared", "one", "none", "dangerous: true\n"))
 	w.place("tools/hinted.yaml", definedTool("hinted", "two", "none", "annotations: {destructive: true}\n"))
@@ -203,6 +206,7 @@ func TestDangerousAndRaised(t *testing.T) {
 
 // No agent waives, at either door, nor with a person's passphrase.
 func TestAgentsDoNotWaive(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, plain, "")
 	w.place("tools/publish.yaml", definedTool("publish", "one", "write", ""))
 	w.init()

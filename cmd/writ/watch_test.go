@@ -185,6 +185,7 @@ func (w *world) state1(id string) client.Approval {
 // Every answer by its key, with what it really does; none before the request was read
 // to its last page.
 func TestWatchAnswers(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, standard, "").init()
 	tm, cmd := w.watches([]string{"EDITOR=sed -i s/third/other/"})
 	tm.sees("nothing waits")
@@ -309,6 +310,7 @@ func (w *world) granted(from string, uses int) {
 
 // Two requests, the newest last; arrows select, and another size begins the pages anew.
 func TestWatchSelects(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, standard, "").init()
 	tm, _ := w.watches(nil, "--quiet", "--as", "alice")
 	one := w.asks("one")
@@ -347,6 +349,7 @@ func TestWatchSelects(t *testing.T) {
 
 // However it ends, the terminal is as it was.
 func TestWatchLeavesTheTerminalAsItWas(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, standard, "").init()
 	for name, c := range map[string]struct {
 		end  func(*terminal, *exec.Cmd)
@@ -415,6 +418,7 @@ func (tm *terminal) restored() {
 
 // A panic, also in a goroutine beside, puts the terminal back before it ends the program.
 func TestWatchPanics(t *testing.T) {
+	t.Parallel()
 	for name, start := range map[string]func(context.Context, *watch){
 		"in the loop": func(ctx context.Context, w *watch) { w.tell(ctx, func(*watch) { panic("on purpose") }) },
 		"beside it": func(ctx context.Context, w *watch) {
@@ -442,6 +446,7 @@ func TestWatchPanics(t *testing.T) {
 
 // What an agent writes stays text: nothing of it moves the cursor, hides or reorders.
 func TestWatchHostileArguments(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "role: developer\nlevel: standard\noverrides: {requires_approval: [\"code:*\"]}\n", "").init()
 	tm, cmd := w.watches([]string{"NO_COLOR=1"})
 	const hostile = "\x1b]0;title\x07\x1b[2J\x1b[1;1Hforged\r\n\x1b[31mred \u202egnp.exe\u2066 \u009b5m\u200b\x08\x7f\nwrit approval watch: nothing waits"
@@ -510,6 +515,7 @@ func (l *watchedLines) events(t testing.TB) []string {
 // The daemon is killed and comes back: nothing is lost and nothing comes twice, on the
 // screen and in lines.
 func TestWatchAcrossRestarts(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, standard, "").init()
 	_, kill := w.serve()
 	before := w.asks("before")
@@ -558,6 +564,7 @@ func TestWatchAcrossRestarts(t *testing.T) {
 }
 
 func TestKeys(t *testing.T) {
+	t.Parallel()
 	for in, want := range map[string][]key{
 		"aq": {'a', 'q'}, "\x1b[A\x1bOB": {keyUp, keyDown}, "\x1b[5~\x1b[6~j": {keyPageUp, keyPageDown, 'j'},
 		"\x1bq": {'q'}, "\x1b\x1b[A": {keyUp}, "\x1b[1;5Cq": {keyOther, 'q'}, "\x1b[200~": {keyOther}, "\x03": {ctrlC},
@@ -576,6 +583,7 @@ func TestKeys(t *testing.T) {
 }
 
 func TestClip(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		in      string
 		columns int

@@ -160,6 +160,7 @@ func (w *world) listed(name string) (out struct{ Name, State, URL, Failure strin
 // Everybody is told of what they want to know, in order, once and signed; and of nothing
 // that an argument says.
 func TestWebhooks(t *testing.T) {
+	t.Parallel()
 	all, some, chat := receive(t, "", nil), receive(t, "", nil), receive(t, "", nil)
 	w := newWorld(t, standard, fmt.Sprintf(`approvals:
   address: https://writ.example/
@@ -220,6 +221,7 @@ func TestWebhooks(t *testing.T) {
 // Who is down is told once they are up: of everything, in order, with the ids of the first
 // attempt.
 func TestWebhookRetries(t *testing.T) {
+	t.Parallel()
 	r := receive(t, "", func(n int, w http.ResponseWriter, _ *http.Request) {
 		if n <= 2 {
 			w.WriteHeader(500)
@@ -279,6 +281,7 @@ func TestWebhookOutlivesTheDaemon(t *testing.T) {
 
 // What fails for too long is given up until somebody says so, over restarts; 410 at once.
 func TestWebhookIsGivenUp(t *testing.T) {
+	t.Parallel()
 	down := true
 	var mu sync.Mutex
 	r := receive(t, "", func(_ int, w http.ResponseWriter, _ *http.Request) {
@@ -361,6 +364,7 @@ func TestWebhookStaysWhereItIsSent(t *testing.T) {
 
 // A secret that is not there, or that others can read, signs nothing: nothing is sent.
 func TestWebhookNeedsItsSecret(t *testing.T) {
+	t.Parallel()
 	r := receive(t, "", nil)
 	w := newWorld(t, standard, hookedTo(t, r.at, "")).init()
 	_, rest, _ := strings.Cut(mustRead(t, w.config), "file:")

@@ -12,6 +12,7 @@ import (
 // A search goes to the provider of a connection, with the operator's credentials and in
 // the provider's own words; what is asked by POST asks a person.
 func TestWebSearch(t *testing.T) {
+	t.Parallel()
 	var got string
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		b, _ := io.ReadAll(r.Body)
