@@ -1,6 +1,7 @@
 package firejail_test
 
 import (
+	"flag"
 	"os"
 	"os/exec"
 	"os/user"
@@ -35,7 +36,7 @@ func TestSuite(t *testing.T) {
 		sandboxtest.Run(t, firejail.New(firejail.Options{}))
 		return
 	}
-	cmd := ordinary(t, "-test.run=^TestSuite$", "-test.v")
+	cmd := ordinary(t, "-test.run=^TestSuite$", "-test.v", "-test.parallel="+flag.Lookup("test.parallel").Value.String())
 	text, err := cmd.CombinedOutput()
 	passed := 0
 	for line := range strings.Lines(string(text)) {
@@ -82,7 +83,9 @@ func ordinary(t *testing.T, args ...string) *exec.Cmd {
 		if err := os.Chown(dir, uid, uid); err != nil {
 			t.Fatal(err)
 		}
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}}
+		// Mounts of its own: firejail gives up when somebody mounts something elsewhere while
+		// it looks whether its own mount is the last one, as Docker does all the time.
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}, Unshareflags: syscall.CLONE_NEWNS}
 	}
 	return cmd
 }
