@@ -26,9 +26,9 @@ import (
 
 // The ports of the servers, and how much goes through.
 const (
-	tlsPort, echoPort, bulkPort = 443, 7, 9
-	bulkSize                    = 512 << 20
-	shortFor                    = 5 * time.Second
+	tlsPort, echoPort, bulkPort, shortPort = 443, 7, 9, 17
+	bulkSize                               = 512 << 20
+	shortFor                               = 5 * time.Second
 )
 
 // egressParty is what this program is as one of the parties.
@@ -38,6 +38,8 @@ func egressParty(args []string) (bool, error) {
 		return true, egressLab(args[2], args[3])
 	case len(args) == 2 && args[1] == "egress-servers":
 		return true, egressServers()
+	case len(args) == 2 && args[1] == "egress-short-server":
+		return true, shortServer()
 	case len(args) == 3 && args[1] == "egress-client":
 		return true, egressClient(args[2])
 	case len(args) == 3 && args[1] == "egress-idle":
@@ -112,10 +114,7 @@ func egressClient(name string) error {
 			err = pour(at[0])
 			n = int64(time.Since(began))
 		case "short":
-			for err == nil && time.Since(began) < shortFor {
-				err = hello(at[0])
-				n++
-			}
+			n, err = short(at[0])
 		}
 		if err != nil {
 			fmt.Println(err)
