@@ -1,10 +1,12 @@
 package egress
 
 import (
+	"bufio"
 	"context"
 	"crypto/x509"
 	"net"
 	"net/netip"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -35,8 +37,25 @@ type Options struct {
 
 // Broker opens the way out for runs. It is safe for concurrent use.
 type Broker struct {
-	o    Options
-	open atomic.Int64
+	o       Options
+	open    atomic.Int64
+	readers sync.Pool // *bufio.Reader, for how connections begin
+	buffers sync.Pool // *[little]byte, for what they go on with
+}
+
+// reader is one for the beginning of a connection, which done takes back.
+func (b *Broker) reader(c net.Conn) *bufio.Reader {
+	r, ok := b.readers.Get().(*bufio.Reader)
+	if !ok {
+		return bufio.NewReaderSize(c, 4096)
+	}
+	r.Reset(c)
+	return r
+}
+
+func (b *Broker) done(r *bufio.Reader) {
+	r.Reset(nil)
+	b.readers.Put(r)
 }
 
 // New makes one.

@@ -1,15 +1,21 @@
 package egress
 
 import (
+	"errors"
 	"io"
 	"net"
+	"os"
 	"sync/atomic"
 	"time"
 )
 
 // A piece is how much is handed over before it is counted again: more of what goes on
 // without a pause. It is taken from what the run may have before it is used.
+//
+// Most connections say little, for which a buffer is cheaper than what the kernel needs to
+// do the work alone; that begins with the first whole piece.
 const (
+	little    = 1 << 14
 	piece     = 1 << 18
 	mostPiece = 1 << 21
 )
@@ -23,9 +29,9 @@ func (a *active) within(d time.Duration) bool { return time.Since(time.Unix(0, a
 
 // copy hands over what comes from one side, until its end, a limit, or until neither side
 // says anything. first is the same side with what was looked at of it already; nil: nothing
-// was. Without it the kernel does the work.
-func (p *Pass) copy(to io.Writer, from net.Conn, first *peeked, last *active) (sum int64) {
-	idle, size := p.broker.o.Limits.Idle, int64(piece)
+// was.
+func (p *Pass) copy(to, from net.Conn, first *peeked, last *active) (sum int64) {
+	idle, size := p.broker.o.Limits.Idle, int64(little)
 	for {
 		var source io.Reader = from
 		if first != nil && (first.late || first.first.Buffered() > 0) {
@@ -36,18 +42,38 @@ func (p *Pass) copy(to io.Writer, from net.Conn, first *peeked, last *active) (s
 			return sum
 		}
 		from.SetReadDeadline(time.Now().Add(idle))
-		n, err := io.CopyN(to, source, may)
+		n, err := p.broker.hand(to, source, may)
 		p.giveBack(may - n)
 		if sum += n; n > 0 {
 			last.now()
 		}
-		if n == size {
+		switch {
+		case err != nil && !(errors.Is(err, os.ErrDeadlineExceeded) && (n > 0 || last.within(2*idle))):
+			return sum
+		case size == little && sum >= piece:
+			size = piece
+		case size > little && n == size:
 			size = min(2*size, mostPiece)
 		}
-		if err != nil && !(isTimeout(err) && (n > 0 || last.within(2*idle))) {
-			return sum
-		}
 	}
+}
+
+// hand hands over up to n bytes: what there is of a little, and all of a piece.
+func (b *Broker) hand(to io.Writer, from io.Reader, n int64) (int64, error) {
+	if n > little {
+		return io.CopyN(to, from, n)
+	}
+	buffer, ok := b.buffers.Get().(*[little]byte)
+	if !ok {
+		buffer = new([little]byte)
+	}
+	defer b.buffers.Put(buffer)
+	got, err := from.Read(buffer[:n])
+	if got == 0 {
+		return 0, err
+	}
+	wrote, failed := to.Write(buffer[:got])
+	return int64(wrote), errors.Join(failed, err)
 }
 
 // finish tells one side that nothing more comes; where a limit ended it, it is cut.

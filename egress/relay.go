@@ -1,13 +1,13 @@
 package egress
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"net"
 	"net/netip"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -172,15 +172,16 @@ func (r *Relay) connection(c net.Conn) (e Event) {
 	if to == ProxyAddress {
 		return r.proxy(c, e)
 	}
-	e.Address, e.Host = to, to.String()
+	e.Address = to
 	may := r.pass.allowed(to)
 	if len(may) == 0 {
+		e.Host = to.String()
 		e.Verdict, e.Rule = r.pass.stranger(to)
 		refuse(c)
 		return e
 	}
 	e.Host, e.Rule = may[0].endpoint.String(), may[0].rule.At
-	return r.speaks(&peeked{Conn: c, first: bufio.NewReaderSize(c, 4096)}, e, may)
+	return r.speaks(&peeked{Conn: c, first: r.pass.broker.reader(c)}, e, may)
 }
 
 // speaks takes a connection by what is spoken on it.
@@ -324,8 +325,10 @@ func (r *Relay) opaque(c *peeked, e Event, may []candidate) Event {
 	return r.through(c, e, nil)
 }
 
-// through connects to the address that was decided on, and hands over both ways.
+// through connects to the address that was decided on, and hands over both ways. Nothing
+// of the connection is read afterwards.
 func (r *Relay) through(c *peeked, e Event, said []byte) Event {
+	defer r.pass.broker.done(c.first)
 	if r.pass.take(int64(len(said))) < int64(len(said)) {
 		e.Verdict = TooMuch
 		refuse(c.Conn)
@@ -349,13 +352,18 @@ func (r *Relay) through(c *peeked, e Event, said []byte) Event {
 	last := &active{}
 	last.now()
 	both := make(chan struct{})
+	var ended atomic.Bool // one way: with the other both are closed
 	go func() {
 		defer close(both)
 		e.Got = r.pass.copy(c.Conn, out, nil, last)
-		r.pass.finish(c.Conn)
+		if !ended.Swap(true) {
+			r.pass.finish(c.Conn)
+		}
 	}()
 	e.Sent += r.pass.copy(out, c.Conn, c, last)
-	r.pass.finish(out)
+	if !ended.Swap(true) {
+		r.pass.finish(out)
+	}
 	<-both
 	switch {
 	case c.refused:
@@ -371,7 +379,7 @@ func (r *Relay) dial(to netip.AddrPort) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(r.life, 20*time.Second)
 	defer cancel()
 	for {
-		c, err := (&net.Dialer{}).DialContext(ctx, "tcp", to.String())
+		c, err := (&net.Dialer{}).DialContext(ctx, "tcp", to.String()) // not DialTCP, which binds first, to a port that no other connection has
 		if !errors.Is(err, syscall.EMFILE) && !errors.Is(err, syscall.ENFILE) || ctx.Err() != nil {
 			return c, err
 		}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"time"
@@ -29,7 +28,7 @@ func (s stat) ended() bool { return s.threads <= 1 && s.flags&exiting != 0 }
 const tick = 10 * time.Millisecond
 
 func read(pid int) (s stat, err error) {
-	text, err := os.ReadFile(file(pid, "stat"))
+	text, err := contents(file(pid, "stat"))
 	if err != nil {
 		return s, err
 	}

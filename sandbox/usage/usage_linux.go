@@ -87,7 +87,7 @@ const (
 
 // written is the bytes that a process wrote, with those of children that were waited for.
 func written(pid int) (n int64, err error) {
-	text, err := os.ReadFile(file(pid, "io"))
+	text, err := contents(file(pid, "io"))
 	if err != nil {
 		return 0, err
 	}
@@ -107,7 +107,7 @@ func children(pid int) ([]int, error) {
 	}
 	var out []int
 	for _, t := range threads {
-		list, err := os.ReadFile(file(pid, "task/"+t.Name()+"/children"))
+		list, err := contents(file(pid, "task/"+t.Name()+"/children"))
 		if gone(err) {
 			continue
 		}
@@ -123,6 +123,33 @@ func children(pid int) ([]int, error) {
 		}
 	}
 	return out, nil
+}
+
+// contents reads a file of the kernel's, of which there are many to look at several times a
+// second: os.ReadFile first finds out whether one could be waited for, which takes most of
+// the time.
+func contents(path string) ([]byte, error) {
+	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer syscall.Close(fd)
+	b := make([]byte, 0, 1024)
+	for {
+		n, err := syscall.Read(fd, b[len(b):cap(b)])
+		if err == syscall.EINTR {
+			continue
+		}
+		if err != nil {
+			return nil, &fs.PathError{Op: "read", Path: path, Err: err}
+		}
+		if n == 0 {
+			return b, nil
+		}
+		if b = b[:len(b)+n]; len(b) == cap(b) {
+			b = slices.Grow(b, len(b))
+		}
+	}
 }
 
 func file(pid int, name string) string { return "/proc/" + strconv.Itoa(pid) + "/" + name }
