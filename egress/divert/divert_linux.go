@@ -79,6 +79,10 @@ func step(what string, err error) error {
 
 // everywhere makes every address one of the namespace's own, which is what gets a packet
 // to the rules below: there would be no way to it otherwise.
+//
+// Connections by it send as fast as the other side takes it. Both ends are on this machine,
+// and what is usual on it may find out by timers how much a way bears (BBR), which takes
+// half as long again as handing it over. Every kernel has this one.
 func everywhere(family byte) []byte {
 	body := make([]byte, unix.SizeofRtMsg)
 	body[0] = family              // the destination has no bits: any
@@ -86,7 +90,10 @@ func everywhere(family byte) []byte {
 	body[5] = unix.RTPROT_BOOT    // protocol
 	body[6] = unix.RT_SCOPE_HOST  // scope
 	body[7] = unix.RTN_LOCAL      // type
-	return made(unix.RTM_NEWROUTE, body, func(ae *netlink.AttributeEncoder) { ae.Uint32(unix.RTA_OIF, loopback) })
+	return made(unix.RTM_NEWROUTE, body, func(ae *netlink.AttributeEncoder) {
+		ae.Uint32(unix.RTA_OIF, loopback)
+		ae.Nested(unix.RTA_METRICS, func(of *netlink.AttributeEncoder) error { of.String(unix.RTAX_CC_ALGO, "reno"); return nil })
+	})
 }
 
 // itself is an address that is nobody's (RFC 7335), and the namespace's own.
