@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -146,76 +145,6 @@ func (always) LookupNetIP(context.Context, string, string) ([]netip.Addr, error)
 	return []netip.Addr{netip.MustParseAddr(there)}, nil
 }
 
-// talker is a client that does as it is told, in a box or not.
-type talker struct {
-	in    io.WriteCloser
-	out   *bufio.Reader
-	ended chan error
-}
-
-// ask has it do something, and returns its answer.
-func (t *talker) ask(what string) (int64, error) {
-	if _, err := fmt.Fprintln(t.in, what); err != nil {
-		return 0, err
-	}
-	line, err := t.out.ReadString('\n')
-	if err != nil {
-		return 0, fmt.Errorf("%s: %w", what, err)
-	}
-	line = strings.TrimSpace(line)
-	n, err := strconv.ParseInt(line, 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("%s: %s", what, line)
-	}
-	return n, nil
-}
-
-func (t *talker) close() {
-	t.in.Close()
-	<-t.ended
-}
-
-func (w *wayOut) plainClient() (*talker, error) {
-	cmd := exec.Command(w.client, "egress-client", there)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	t := &talker{in, bufio.NewReader(out), make(chan error, 1)}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	go func() { t.ended <- cmd.Wait() }()
-	return t, nil
-}
-
-// boxedClient is the same in a box, whose whole way out is the relay.
-func (w *wayOut) boxedClient() (*talker, error) {
-	in, tell := io.Pipe()
-	hear, out := io.Pipe()
-	t := &talker{tell, bufio.NewReader(hear), make(chan error, 1)}
-	c := writ.Confinement{Write: []string{w.ws}, Exec: writ.Exec{Mode: writ.ExecAny}, Isolation: writ.Containerized, Network: writ.Network{Mode: writ.NetworkHosts, Hosts: []string{"good.test:443"}}}
-	go func() {
-		g := gatekeeper{c, func(ctx context.Context, order writ.Writ) error {
-			box, _, err := w.boxes.Start(ctx, order, sandbox.Spec{Argv: []string{w.client, "egress-client", "good.test"}, Stdin: in, Stdout: out, Stderr: os.Stderr, Alone: true, Serves: true})
-			if err == nil {
-				_, err = box.Wait(ctx)
-			}
-			return err
-		}}
-		_, err := writ.NewGate(g, g, g, g).Do(context.Background(), writ.Call{ID: "bench", Agent: "bench", Session: "bench", Tool: "bench", Definition: writ.Digest{1}, Dir: w.ws, Resolved: true})
-		in.CloseWithError(err) // whoever tells it more is told why it is not there
-		out.CloseWithError(err)
-		t.ended <- err
-	}()
-	_, err := t.ask("ready")
-	return t, err
-}
-
 // goal is what was wanted of a number, and whether it came to that.
 func goal(got float64, most bool, want float64) string {
 	word, held := "at least", got >= want
@@ -230,27 +159,59 @@ func goal(got float64, most bool, want float64) string {
 
 // latencies are of connections in turns.
 func (w *wayOut) latencies(direct, relayed *talker) error {
-	for _, kind := range []struct {
-		ask, name string
-		most      float64
-	}{{"tls", "TLS connection to its first byte", 1.5}, {"tcp", "bare TCP connection and a byte there and back", 3}} {
-		var took [2][]time.Duration
-		for i := range 320 {
-			for j, t := range []*talker{direct, relayed} {
-				n, err := t.ask(kind.ask)
-				if err != nil {
-					return err
-				}
-				if i >= 20 {
-					took[j] = append(took[j], time.Duration(n))
-				}
+	tcp := []*talker{direct, relayed}
+	tls := tcp
+	srt, err := w.srtClient()
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		row("TLS connection to its first byte, through srt's proxy", "not measured", "srt is not installed")
+	case err != nil:
+		return fmt.Errorf("srt: %w", err)
+	default:
+		defer srt.close()
+		tls = append(tls, srt)
+	}
+	took, err := inTurn("tls", tls)
+	if err != nil {
+		return err
+	}
+	rows("TLS connection to its first byte", took, 1.5)
+	if len(took) > 2 {
+		r, s := took[1], took[2]
+		row("TLS connection to its first byte, through srt's proxy, p50", s.String(), ratio(s, r)+" of out of a box; "+goal(float64(s)/float64(r), false, 3))
+	}
+	if took, err = inTurn("tcp", tcp); err == nil {
+		rows("bare TCP connection and a byte there and back", took, 3)
+	}
+	return err
+}
+
+// rows are of what was measured directly and out of a box.
+func rows(what string, took []time.Duration, most float64) {
+	d, r := took[0], took[1]
+	row(what+", direct, p50", d.String(), "")
+	row(what+", out of a box, p50", r.String(), ratio(r, d)+" of direct; "+goal(float64(r)/float64(d), true, most))
+}
+
+// inTurn is the middle of what 300 of each take, after the first few.
+func inTurn(ask string, all []*talker) ([]time.Duration, error) {
+	took := make([][]time.Duration, len(all))
+	for i := range 320 {
+		for j, t := range all {
+			n, err := t.ask(ask)
+			if err != nil {
+				return nil, err
+			}
+			if i >= 20 {
+				took[j] = append(took[j], time.Duration(n))
 			}
 		}
-		d, r := middle(took[0]), middle(took[1])
-		row(kind.name+", direct, p50", d.String(), "")
-		row(kind.name+", out of a box, p50", r.String(), ratio(r, d)+" of direct; "+goal(float64(r)/float64(d), true, kind.most))
 	}
-	return nil
+	middles := make([]time.Duration, len(all))
+	for j := range all {
+		middles[j] = middle(took[j])
+	}
+	return middles, nil
 }
 
 // bulk is one stream, in turns.

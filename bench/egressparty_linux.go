@@ -7,12 +7,15 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
 	"math/big"
 	"net"
+	"net/http"
 	"net/netip"
+	"net/url"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -41,7 +44,9 @@ func egressParty(args []string) (bool, error) {
 	case len(args) == 2 && args[1] == "egress-short-server":
 		return true, shortServer()
 	case len(args) == 3 && args[1] == "egress-client":
-		return true, egressClient(args[2])
+		return true, egressClient(args[2], dialled)
+	case len(args) == 4 && args[1] == "egress-client" && args[3] == "by-proxy":
+		return true, egressClient(args[2], askedFor)
 	case len(args) == 3 && args[1] == "egress-idle":
 		return true, egressIdle(args[2])
 	}
@@ -95,7 +100,7 @@ func egressServers() error {
 
 // egressClient does as it is told, line by line, and answers with a number: how long it
 // took, or how many there were.
-func egressClient(name string) error {
+func egressClient(name string, dial dialer) error {
 	at, err := net.LookupHost(name)
 	if err != nil {
 		return err
@@ -105,13 +110,13 @@ func egressClient(name string) error {
 		began := time.Now()
 		switch in.Text() {
 		case "tls":
-			err = handshake(at[0])
+			err = handshake(dial, at[0])
 			n = int64(time.Since(began))
 		case "tcp":
-			err = hello(at[0])
+			err = hello(dial, at[0])
 			n = int64(time.Since(began))
 		case "bulk":
-			err = pour(at[0])
+			err = pour(dial, at[0])
 			n = int64(time.Since(began))
 		case "short":
 			n, err = short(at[0])
@@ -125,12 +130,40 @@ func egressClient(name string) error {
 	return nil
 }
 
+// A dialer connects to a port of an address.
+type dialer func(at string, port int) (net.Conn, error)
+
+// askedFor is a connection that the proxy was asked for which the environment names.
+func askedFor(at string, port int) (net.Conn, error) {
+	proxy, err := url.Parse(os.Getenv("HTTPS_PROXY"))
+	if err != nil {
+		return nil, err
+	}
+	c, err := net.DialTimeout("tcp", proxy.Host, 20*time.Second)
+	if err != nil {
+		return nil, err
+	}
+	to := net.JoinHostPort(at, strconv.Itoa(port))
+	secret, _ := proxy.User.Password()
+	who := base64.StdEncoding.EncodeToString([]byte(proxy.User.Username() + ":" + secret))
+	fmt.Fprintf(c, "CONNECT %s HTTP/1.1\r\nHost: %s\r\nProxy-Authorization: Basic %s\r\n\r\n", to, to, who)
+	answer, err := http.ReadResponse(bufio.NewReader(c), &http.Request{Method: http.MethodConnect}) // no party speaks first on what follows
+	if err == nil && answer.StatusCode != http.StatusOK {
+		err = fmt.Errorf("the proxy answers %s", answer.Status)
+	}
+	if err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
 func dialled(at string, port int) (net.Conn, error) {
 	return net.DialTimeout("tcp", net.JoinHostPort(at, strconv.Itoa(port)), 20*time.Second)
 }
 
-func handshake(at string) error {
-	c, err := dialled(at, tlsPort)
+func handshake(dial dialer, at string) error {
+	c, err := dial(at, tlsPort)
 	if err != nil {
 		return err
 	}
@@ -139,8 +172,8 @@ func handshake(at string) error {
 	return err
 }
 
-func hello(at string) error {
-	c, err := dialled(at, echoPort)
+func hello(dial dialer, at string) error {
+	c, err := dial(at, echoPort)
 	if err != nil {
 		return err
 	}
@@ -151,8 +184,8 @@ func hello(at string) error {
 	return err
 }
 
-func pour(at string) error {
-	c, err := dialled(at, bulkPort)
+func pour(dial dialer, at string) error {
+	c, err := dial(at, bulkPort)
 	if err != nil {
 		return err
 	}
