@@ -39,6 +39,7 @@ func TestRunHosts(t *testing.T) {
 		out, err string // regular expressions
 	}{
 		{"a host that was named", good, curl("https://good.test/"), `^GET good\.test at 93\.184\.216\.34:443\n$`, `^$`},
+		{"how it sends to the relay, which is never paced", good, []string{"--", "python3", "-c", `import socket; print(socket.create_connection(("good.test", 443)).getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0").decode())`}, `^reno\n$`, ``},
 		{"it changes something there", good, curl("-d", "x", "https://good.test/"), `^POST good\.test at `, `^$`},
 		{"plain HTTP", both, curl("http://good.test/"), `^GET good\.test at 93\.184\.216\.34:80\n$`, `^$`},
 		{"a wildcard", []string{"--allow-host", "*.wild.test"}, curl("https://a.wild.test/"), `^GET a\.wild\.test `, `^$`},
