@@ -119,11 +119,12 @@ func (e *Engine) Tools(agent string) []*tool.Tool {
 
 // Tool finds one of those.
 func (e *Engine) Tool(agent, name string) (*tool.Tool, error) {
+	r := e.at()
+	if t, ok := r.catalog.Lookup(name); ok && (agent == "" || r.decider.Visible(agent, name)) {
+		return t, nil
+	}
 	var names []string
 	for _, t := range e.Tools(agent) {
-		if t.Name == name {
-			return t, nil
-		}
 		names = append(names, t.Name)
 	}
 	return nil, tool.Missing(name, names)

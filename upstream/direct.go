@@ -3,6 +3,7 @@ package upstream
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -29,6 +30,7 @@ const (
 type directConn struct {
 	net.Conn
 	r    *bufio.Reader
+	w    *bufio.Writer
 	used time.Time
 }
 
@@ -69,7 +71,7 @@ func address(req *http.Request) string {
 }
 
 func (c *directConn) exchange(req *http.Request) (*http.Response, error) {
-	if err := req.Write(c); err != nil {
+	if err := errors.Join(req.Write(c.w), c.w.Flush()); err != nil {
 		return nil, err
 	}
 	for {
@@ -101,7 +103,7 @@ func (d *direct) take(ctx context.Context, to string) (*directConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &directConn{Conn: conn, r: bufio.NewReader(conn)}, nil
+	return &directConn{Conn: conn, r: bufio.NewReader(conn), w: bufio.NewWriter(conn)}, nil
 }
 
 // there reports whether the other side has neither closed nor said anything: what comes
