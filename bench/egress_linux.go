@@ -177,8 +177,8 @@ func (w *wayOut) latencies(direct, relayed *talker) error {
 	}
 	rows("TLS connection to its first byte", took, 1.5)
 	if len(took) > 2 {
-		r, s := took[1], took[2]
-		row("TLS connection to its first byte, through srt's proxy, p50", s.String(), ratio(s, r)+" of out of a box; "+goal(float64(s)/float64(r), false, 3))
+		d, r, s := took[0], took[1], took[2]
+		row("TLS connection to its first byte, through srt's proxy, p50", s.String(), fmt.Sprintf("%s of out of a box; it adds %v, a box %v; %s", ratio(s, r), s-d, r-d, goal(float64(s)/float64(r), false, 3)))
 	}
 	if took, err = inTurn("tcp", tcp); err == nil {
 		rows("bare TCP connection and a byte there and back", took, 3)
