@@ -59,7 +59,7 @@ func (p *plan) build(ctx context.Context, show map[string]string) error {
 	p.host = &container.HostConfig{
 		NetworkMode: "none", IpcMode: "private", CgroupnsMode: "private", Runtime: d.opts.Runtime,
 		ReadonlyRootfs: true, CapDrop: []string{"ALL"}, SecurityOpt: []string{"no-new-privileges:true", "seccomp=" + profile},
-		AutoRemove: !d.opts.Leave, LogConfig: container.LogConfig{Type: "none"}, ShmSize: d.opts.Tmpfs,
+		AutoRemove: !p.leaves(), LogConfig: container.LogConfig{Type: "none"}, ShmSize: d.opts.Tmpfs,
 		Resources: container.Resources{Memory: d.opts.Memory, MemorySwap: d.opts.Memory, NanoCPUs: int64(d.opts.CPU * 1e9), PidsLimit: &pids},
 		Tmpfs:     map[string]string{},
 	}
@@ -190,6 +190,7 @@ type running struct {
 	id     string
 	name   string
 	user   string
+	leave  bool
 	held   client.HijackedResponse // its first process ends with it
 	dead   chan struct{}           // closed when that has ended
 }
@@ -211,7 +212,7 @@ func (p *plan) create(ctx context.Context) (*running, error) {
 	if err != nil {
 		return nil, d.failed("make a container", err)
 	}
-	c := &running{driver: d, engine: engine, id: made.ID, name: name, user: config.User, dead: make(chan struct{})}
+	c := &running{driver: d, engine: engine, id: made.ID, name: name, user: config.User, leave: p.leaves(), dead: make(chan struct{})}
 	held, err := engine.ContainerAttach(ctx, made.ID, client.ContainerAttachOptions{Stream: true, Stdin: true, Stdout: true})
 	if err == nil {
 		c.held = held.HijackedResponse
@@ -246,7 +247,7 @@ func (c *running) end() error {
 	ctx, cancel := context.WithTimeout(context.Background(), endWithin)
 	defer cancel()
 	var err error
-	if c.driver.opts.Leave {
+	if c.leave {
 		_, err = c.engine.ContainerKill(ctx, c.id, client.ContainerKillOptions{Signal: "KILL"})
 		if errdefs.IsConflict(err) { // it has ended
 			err = nil

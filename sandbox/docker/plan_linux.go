@@ -60,6 +60,9 @@ func (d *Driver) plan(ctx context.Context, w writ.Writ, spec sandbox.Spec, show 
 
 func (p *plan) readOnly() bool { return p.driver.opts.ReadOnly && !p.probes }
 
+// leaves reports whether the container stays on the disk when its time is over.
+func (p *plan) leaves() bool { return p.driver.opts.Leave && !p.probes }
+
 // Alike implements sandbox.Plan.
 func (p *plan) Alike() string { return p.alike }
 
