@@ -41,7 +41,8 @@ type Auth struct {
 	Headers  map[string]secret.Ref `yaml:"headers"`
 }
 
-// ConnectionType is http, or a search provider, whose own way of being asked is spoken.
+// ConnectionType is http; git, which lends credentials to git's tools; or a search provider,
+// whose own way of being asked is spoken.
 type ConnectionType string
 
 // AuthType is none, bearer, api_key, basic, oauth2_client or headers.
@@ -54,7 +55,7 @@ type Environment string
 type Method string
 
 func (t *ConnectionType) UnmarshalText(b []byte) error {
-	return word(t, "type of connection", b, append([]string{"http"}, web.Providers()...)...)
+	return word(t, "type of connection", b, append([]string{external.HTTP, external.Git}, web.Providers()...)...)
 }
 func (t *AuthType) UnmarshalText(b []byte) error {
 	return word(t, "type of authentication", b, external.AuthTypes...)
@@ -68,13 +69,16 @@ func (m *Method) UnmarshalText(b []byte) error {
 
 // InForce is the connection with what holds where nothing is written.
 func (n Connection) InForce() Connection {
-	n.Type, n.Auth.Type, n.RateLimit = cmp.Or(n.Type, "http"), cmp.Or(n.Auth.Type, "none"), cmp.Or(n.RateLimit, 60)
+	n.Type, n.Auth.Type, n.RateLimit = cmp.Or(n.Type, external.HTTP), cmp.Or(n.Auth.Type, "none"), cmp.Or(n.RateLimit, 60)
 	if len(n.Paths) == 0 {
 		n.Paths = []string{"/**"}
 	}
 	if len(n.Methods) == 0 {
 		n.Methods = []Method{"GET", "HEAD"}
-		if web.Posts(string(n.Type)) {
+		switch {
+		case n.Type == external.Git:
+			n.Methods = []Method{"GET", "POST"}
+		case web.Posts(string(n.Type)):
 			n.Methods = []Method{"POST"}
 		}
 	}
@@ -92,6 +96,9 @@ func (c *Config) checkConnections(d *strict.File) {
 			d.Reject(key+".base_url", "%s", why)
 		}
 		c.checkAuth(d, key+".auth", n.Auth)
+		if n.Type == external.Git {
+			c.checkLent(d, key, n)
+		}
 		if n.RateLimit < 0 || n.RateLimit > 6000 || n.RateLimit == 0 && c.written(key+".rate_limit") {
 			d.Reject(key+".rate_limit", "must be 1 to 6000, requests a minute")
 		}
@@ -109,6 +116,19 @@ func (c *Config) checkConnections(d *strict.File) {
 			d.Reject(key, "%v", err)
 		}
 		c.Connections[name] = made
+	}
+}
+
+// checkLent takes of a connection for git's tools what they could use.
+func (c *Config) checkLent(d *strict.File, key string, n Connection) {
+	if !strings.HasPrefix(n.BaseURL, "https://") && !d.Unread(key+".base_url") {
+		d.Reject(key+".base_url", "git's credentials go by https alone; write https://, the host, and a path that its repositories are below")
+	}
+	if cmp.Or(n.Auth.Type, "none") == "none" && !d.Unread(key+".auth") {
+		d.Reject(key, "a connection of type git is there for its credentials; write auth, such as {type: basic, user: NAME, secret: \"store:NAME\"}")
+	}
+	if c.written(key + ".methods") {
+		d.Reject(key+".methods", "git's requests are git's own (GET and POST); remove it, and say with git_push and approvals who may change something")
 	}
 }
 
@@ -205,10 +225,19 @@ func (c *Config) Users(name string) access.Set[[]string] {
 	return access.Set[[]string]{V: c.File.Connections[name].Agents, At: c.At(strict.Member("connections", name) + ".agents")}
 }
 
-// Searches says whether a connection leads to a search provider.
+// Searches says whether a connection leads to a search provider, and Requests whether
+// external_api takes one.
 func (c *Config) Searches() bool {
+	return c.connects(func(kind string) bool { return slices.Contains(web.Providers(), kind) })
+}
+
+func (c *Config) Requests() bool {
+	return c.connects(func(kind string) bool { return kind == external.HTTP })
+}
+
+func (c *Config) connects(kind func(string) bool) bool {
 	for _, n := range c.Connections {
-		if n.Type != "http" {
+		if kind(n.Type) {
 			return true
 		}
 	}

@@ -94,7 +94,7 @@ var rows = []row{
 	{key: "secrets.vault.kv_version", text: withVault("address: https://v.example, token: 'env:T', kv_version: $X"), one: "1", other: "2", engine: true, see: vaultOf,
 		first: "https://v.example env:T  secret 1", then: "https://v.example env:T  secret 2"},
 	{key: "connections.*.type", text: withConnection("type: $X, base_url: https://a.example"), one: "http", other: "postgres", engine: true, see: connectionOf, first: sameConnection,
-		then: `writ.yaml:4: connections.api.type: unknown type of connection "postgres"; there are http, brave, exa, searxng, tavily`, refusedOther: true},
+		then: `writ.yaml:4: connections.api.type: unknown type of connection "postgres"; there are http, git, brave, exa, searxng, tavily`, refusedOther: true},
 	{key: "connections.*.base_url", text: withConnection("base_url: $X"), one: "https://a.example/v2/", other: "https://u:p@a.example", engine: true, see: connectionOf, first: "https://a.example/v2 a.example:443 none 60 [/**] [GET HEAD]",
 		then: `writ.yaml:4: connections.api.base_url: URL with host "a.example" has user information before the host; remove everything up to the @`, refusedOther: true},
 	{key: "connections.*.auth.type", text: withConnection("base_url: https://a.example, auth: {type: $X, secret: 'env:T'}"), one: "bearer", other: "basic", engine: true, see: connectionOf,

@@ -13,6 +13,7 @@ type Connection struct {
 	Reach     writ.Connection
 	Host      string // normal form host:port
 	Posts     bool   // whatever goes over it goes by POST
+	Lends     bool   // it adds credentials where the call goes anyway, and opens no host
 	Sensitive access.Set[bool]
 	// Agents may use it, with all below them; empty: everybody who may use a tool that
 	// takes connections. An agent below another is never listed itself: it reaches no
@@ -49,6 +50,9 @@ func (d *Decider) connection(out *writ.Decision, chain []link, t *writ.Target) {
 		out.Class = writ.ClassWrite
 	}
 	out.Confine.Connection = &c.Reach
+	if c.Lends {
+		return
+	}
 	n := &out.Confine.Network
 	n.Mode, n.IPv6 = writ.NetworkHosts, n.IPv6 || d.six(c.Host)
 	n.Hosts = append(n.Hosts[:len(n.Hosts):len(n.Hosts)], c.Host)

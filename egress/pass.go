@@ -57,9 +57,9 @@ func (b *Broker) Open(r Run) *Pass {
 }
 
 // Authority is the certificate, in PEM, that programs in the box have to trust for the
-// hosts that they only read from; nil: there are none. Whoever serves a box calls it before.
+// hosts whose TLS is looked into; nil: there are none. Whoever serves a box calls it before.
 func (p *Pass) Authority() ([]byte, error) {
-	if !slices.ContainsFunc(p.run.Rules, func(r Rule) bool { return r.Reads }) {
+	if !slices.ContainsFunc(p.run.Rules, Rule.seen) {
 		return nil, nil
 	}
 	var err error

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -189,12 +190,16 @@ func (r *Relay) speaks(in *peeked, e Event, may []candidate) Event {
 	if may[0].rule.Via != nil {
 		return r.via(in, e, may[0])
 	}
-	switch in.kind(e.Address.Port()) {
-	case isTLS:
+	switch kind := in.kind(e.Address.Port()); {
+	case kind == isTLS:
 		return r.tls(in, e, may)
-	case isHTTP:
+	case slices.ContainsFunc(may, func(m candidate) bool { return m.rule.Over != nil }):
+		e.Verdict, e.Detail = NotSeen, "nothing but TLS goes there"
+		refuse(in.Conn)
+		return e
+	case kind == isHTTP:
 		return r.http(in, e, may)
-	case isOther:
+	case kind == isOther:
 		return r.opaque(in, e, may)
 	}
 	e.Verdict, e.Detail = Malformed, "it does not begin as what this port is for"
@@ -259,7 +264,7 @@ func (r *Relay) tls(c *peeked, e Event, may []candidate) Event {
 		refuse(c.Conn)
 		return e
 	}
-	if chosen.rule.Reads {
+	if chosen.rule.seen() {
 		return r.intercept(c, e, chosen, h.raw)
 	}
 	return r.through(c, e, h.raw)
@@ -287,10 +292,14 @@ func named(h hello, may []candidate) (candidate, Verdict) {
 	return may[0], OtherName
 }
 
-// class is what the run may do at a host.
+// class is what the run may do at a host, by the methods of requests. Where somebody else
+// makes them that one decides, and a host that may not be talked to was refused before.
 func (p *Pass) class(m candidate) writ.Class {
-	if m.rule.Reads {
+	switch {
+	case m.rule.Reads:
 		return max(p.run.Class, writ.ClassReadOnly)
+	case m.rule.Over != nil:
+		return writ.ClassWrite
 	}
 	return p.run.Class
 }

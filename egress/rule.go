@@ -20,8 +20,12 @@ type Rule struct {
 	Inner  bool           // its addresses may be private ones, by their class
 	Steady bool           // its name is asked about once: the addresses of the first answer are all that it has for the run
 	Via    Via            // who speaks to it for the box; nil: the box does
+	Over   Over           // by whom requests to it are made; then nothing but TLS goes there, and it is looked into. Nil: by the box
 	At     string         // where it is written
 }
+
+// seen says whether TLS to it is looked into.
+func (r Rule) seen() bool { return r.Reads || r.Over != nil }
 
 // inner are the classes of addresses that servers of an organisation have. Those of this
 // machine, of its link and of the cloud around it are none of them.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/http"
 	"sync/atomic"
 
 	"github.com/writ-run/writ"
@@ -15,7 +16,12 @@ import (
 // nothing that is secret.
 type Via func(ctx context.Context, box, out net.Conn) error
 
-// ErrRefused is what a Via wraps when it did not do what the box wanted of it.
+// Over makes the requests of a box to a host with what a box does not have; next is the
+// way to the address that was decided on. It decides about each of them by itself, and
+// what it returns says nothing that is secret: the box reads it, errors too.
+type Over func(next http.RoundTripper) http.RoundTripper
+
+// ErrRefused is what a Via or an Over wraps when it did not do what the box wanted of it.
 var ErrRefused = errors.New("it was refused")
 
 // via counts, like what nobody sees into, as what is said of the host.

@@ -33,15 +33,16 @@ func (r *Relay) http(c *peeked, e Event, may []candidate) Event {
 // came by TLS, and go on by it.
 func (r *Relay) requests(c net.Conn, ends *ending, e Event, may []candidate, secure *tls.Config) Event {
 	w := &web{relay: r, to: e, may: may, secure: secure != nil}
-	w.proxy = &httputil.ReverseProxy{
-		Rewrite: w.rewrite, ErrorHandler: w.failed, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0),
-		Transport: &http.Transport{
-			DialContext:     func(context.Context, string, string) (net.Conn, error) { return w.dial() },
-			TLSClientConfig: secure, TLSHandshakeTimeout: seenWithin, ForceAttemptHTTP2: secure != nil,
-			DisableCompression: true, MaxConnsPerHost: requestsAtOnce, ResponseHeaderTimeout: r.pass.broker.o.Limits.Idle, MaxResponseHeaderBytes: 256 << 10,
-		},
+	transport := &http.Transport{
+		DialContext:     func(context.Context, string, string) (net.Conn, error) { return w.dial() },
+		TLSClientConfig: secure, TLSHandshakeTimeout: seenWithin, ForceAttemptHTTP2: secure != nil,
+		DisableCompression: true, MaxConnsPerHost: requestsAtOnce, ResponseHeaderTimeout: r.pass.broker.o.Limits.Idle, MaxResponseHeaderBytes: 256 << 10,
 	}
-	defer w.proxy.Transport.(*http.Transport).CloseIdleConnections()
+	defer transport.CloseIdleConnections()
+	w.proxy = &httputil.ReverseProxy{Transport: transport, Rewrite: w.rewrite, ErrorHandler: w.failed, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0)}
+	if over := may[0].rule.Over; over != nil && secure != nil {
+		w.proxy.Transport = over(transport)
+	}
 	s := &http.Server{
 		Handler: w, ReadHeaderTimeout: beginWithin, IdleTimeout: r.pass.broker.o.Limits.Idle, MaxHeaderBytes: 64 << 10,
 		HTTP2:    &http.HTTP2Config{MaxConcurrentStreams: requestsAtOnce, MaxReceiveBufferPerConnection: 1 << 20},
@@ -209,7 +210,15 @@ func (w *web) rewrite(p *httputil.ProxyRequest) {
 }
 
 func (w *web) failed(rw http.ResponseWriter, req *http.Request, err error) {
-	if e, ok := req.Context().Value(eventKey{}).(*Event); ok {
+	e, _ := req.Context().Value(eventKey{}).(*Event)
+	if errors.Is(err, ErrRefused) {
+		if e != nil {
+			e.Verdict, e.Detail = MethodRefused, err.Error()
+		}
+		http.Error(rw, fmt.Sprintf("writ: %s: %v", MethodRefused, err), http.StatusForbidden)
+		return
+	}
+	if e != nil {
 		e.Verdict = NotConnected
 		if w.relay.pass.usedUp() {
 			e.Verdict = TooMuch

@@ -18,6 +18,7 @@ import (
 	"github.com/writ-run/writ/spell"
 	"github.com/writ-run/writ/strict"
 	"github.com/writ-run/writ/tool/external"
+	"github.com/writ-run/writ/tool/git"
 	"github.com/writ-run/writ/tool/web"
 	"github.com/writ-run/writ/wire"
 )
@@ -73,7 +74,7 @@ func (r *rules) connections() map[string]decide.Connection {
 	out := make(map[string]decide.Connection, len(r.cfg.Connections))
 	for name, c := range r.cfg.Connections {
 		out[name] = decide.Connection{
-			Host: c.Host, Posts: web.Posts(c.Type), Sensitive: r.cfg.Sensitivity(name), Agents: r.cfg.Users(name),
+			Host: c.Host, Posts: web.Posts(c.Type), Lends: c.Type == external.Git, Sensitive: r.cfg.Sensitivity(name), Agents: r.cfg.Users(name),
 			Reach: writ.Connection{Name: name, URL: c.Base, Auth: c.Auth.String(), Environment: string(r.cfg.File.Connections[name].Environment), Digest: c.Digest},
 		}
 	}
@@ -90,27 +91,45 @@ func (r *rules) connect(call *writ.Call) {
 		}
 		c, ok := r.cfg.Connections[t.Value]
 		if !ok {
-			t.Problem = r.noConnection(t.Value, call.Root())
+			t.Problem = r.noConnection(call.Tool, t.Value, call.Root())
 			continue
 		}
 		t.Host = c.Host
-		switch search := c.Type != "http"; {
-		case search && call.Tool != web.SearchName:
-			t.Problem = fmt.Sprintf("connection %s leads to a search provider, which %s asks", t.Value, web.SearchName)
-		case !search && call.Tool == web.SearchName:
-			t.Problem = fmt.Sprintf("connection %s does not lead to a search provider; its type is http", t.Value)
+		if !takes(call.Tool, c.Type) {
+			t.Problem = fmt.Sprintf("connection %s is not for %s; its type is %s, which is for %s", t.Value, call.Tool, c.Type, strings.Join(takers(c.Type), ", "))
 		}
 		if call.Tool == external.Name && t.Problem == "" {
 			_, err := request(c, call.Args)
 			call.Targets = append(call.Targets, impossible(err)...)
 		}
 	}
+	call.Targets = append(call.Targets, r.lent(call)...)
 }
 
-func (r *rules) noConnection(name, top string) string {
+// takes says whether a tool goes over connections of a type.
+func takes(toolName, kind string) bool { return slices.Contains(takers(kind), toolName) }
+
+// takers are the tools that connections of a type are for.
+func takers(kind string) []string {
+	switch kind {
+	case external.HTTP:
+		return []string{external.Name}
+	case external.Git:
+		return git.Outward
+	}
+	return []string{web.SearchName}
+}
+
+// usedBy says whether a connection is for an agent at the top.
+func (r *rules) usedBy(name, top string) bool {
+	users := r.cfg.Users(name).V
+	return len(users) == 0 || slices.Contains(users, top)
+}
+
+func (r *rules) noConnection(toolName, name, top string) string {
 	var names []string
 	for n := range r.cfg.Connections {
-		if users := r.cfg.Users(n).V; len(users) == 0 || slices.Contains(users, top) {
+		if takes(toolName, r.cfg.Connections[n].Type) && r.usedBy(n, top) {
 			names = append(names, n)
 		}
 	}

@@ -85,7 +85,11 @@ func (e *Engine) pass(w writ.Writ) (*egress.Pass, *told, error) {
 		if err != nil {
 			return nil, nil, writ.Fail(writ.Internal, "the hosts of the call cannot be read", err)
 		}
-		run.Rules = append(run.Rules, e.ofGit(w.Call(), egress.Rule{Host: p, Ranges: connected(w.Confinement().Connection, text), Reads: i >= len(net.Hosts), At: text}))
+		rule, err := e.ofGit(w, egress.Rule{Host: p, Ranges: connected(w.Confinement().Connection, text), Reads: i >= len(net.Hosts), At: text})
+		if err != nil {
+			return nil, nil, err
+		}
+		run.Rules = append(run.Rules, rule)
 	}
 	t := &told{e: e, call: run.Call, agent: run.Agent}
 	run.Log = t.add

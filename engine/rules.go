@@ -104,11 +104,10 @@ func (e *Engine) assemble(ctx context.Context, cfg *config.Config, loaded []*def
 // those in files, which are suspended until a person has accepted them as they are.
 func (e *Engine) addTools(ctx context.Context, r *rules) error {
 	tools := slices.Concat(e.builtins, e.registered)
-	if search := r.cfg.Searches(); len(r.cfg.Connections) == 0 || !search {
-		tools = slices.DeleteFunc(tools, func(t *tool.Tool) bool {
-			return t.Name == external.Name && len(r.cfg.Connections) == 0 || t.Name == web.SearchName && !search
-		})
-	}
+	request, search := r.cfg.Requests(), r.cfg.Searches()
+	tools = slices.DeleteFunc(tools, func(t *tool.Tool) bool {
+		return t.Name == external.Name && !request || t.Name == web.SearchName && !search
+	})
 	accepted, err := e.store.Definitions(ctx)
 	if err != nil {
 		return err

@@ -18,7 +18,8 @@ func (a *app) connectionCommand() *cobra.Command {
 		"  writ connection list\n  writ connection show github\n  writ connection test github",
 		a.connectionList(), a.connectionShow(), a.connectionTest())
 	c.Long = `Services outside that agents use, with credentials that they never see: connections
-of the configuration. An agent calls the tool external_api with the name of one.`
+of the configuration. An agent calls the tool external_api with the name of one; one of
+type git lends its credentials to git_clone, git_fetch and git_push.`
 	return c
 }
 
@@ -87,9 +88,9 @@ func (a *app) connectionShow() *cobra.Command {
 			}
 			fmt.Printf("%s: %s\n", n.Name, n.BaseURL)
 			for _, row := range [][2]string{
-				{"written", n.Where}, {"auth", n.Auth}, {"methods", strings.Join(n.Methods, ", ")}, {"paths", strings.Join(n.Paths, ", ")},
+				{"written", n.Where}, {"type", n.Type}, {"auth", n.Auth}, {"methods", strings.Join(n.Methods, ", ")}, {"paths", strings.Join(n.Paths, ", ")},
 				{"rate limit", fmt.Sprintf("%d a minute", n.RateLimit)}, {"sensitive", asksAlways(n.Sensitive)}, {"environment", cmp.Or(n.Environment, "-")},
-				{"agents", reaches(n.Agents, "all that may use external_api")}, {"digest", n.Digest},
+				{"agents", reaches(n.Agents, "all that may use the tools it is for")}, {"digest", n.Digest},
 			} {
 				fmt.Printf("  %-12s %s\n", row[0], oneLine(row[1]))
 			}

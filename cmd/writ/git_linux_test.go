@@ -19,8 +19,9 @@ import (
 // forge is a server of repositories, in a lab.
 type forge struct {
 	t    *testing.T
-	root string // of what it serves
-	work string // where commits are made for it
+	root string           // of what it serves
+	work string           // where commits are made for it
+	door http.HandlerFunc // answers before the server does, if it writes something; nil: nobody does
 }
 
 // newForge starts git's own server behind https at two addresses that look public and a
@@ -40,10 +41,28 @@ func newForge(t *testing.T) *forge {
 				http.Redirect(w, r, "https://other.test"+path+"?"+r.URL.RawQuery, http.StatusMovedPermanently)
 				return
 			}
-			backend.ServeHTTP(w, r)
+			before := &answered{ResponseWriter: w}
+			if f.door != nil {
+				f.door(before, r)
+			}
+			if !before.wrote {
+				backend.ServeHTTP(w, r)
+			}
 		}))
 	}
 	return f
+}
+
+// answered is an answer of which is known whether there is one.
+type answered struct {
+	http.ResponseWriter
+	wrote bool
+}
+
+func (a *answered) WriteHeader(status int) { a.wrote = true; a.ResponseWriter.WriteHeader(status) }
+func (a *answered) Write(b []byte) (int, error) {
+	a.wrote = true
+	return a.ResponseWriter.Write(b)
 }
 
 // git runs git where commits are made, as somebody who trusts what is there.

@@ -48,7 +48,7 @@ func TestWebSearch(t *testing.T) {
 	if o := search("ask", "a"); o.code != 0 || !strings.Contains(o.out, "https://b.test/") || !strings.HasPrefix(got, `POST /search {"max_results":3,"query":"a","search_depth":"basic"}`) {
 		t.Errorf("%+v; the provider got %q", o, got)
 	}
-	w.denied(search("other", "a"), "connection other does not lead to a search provider; its type is http")
-	w.denied(w.api(map[string]any{"connection": "find", "path": "/"}), "connection find leads to a search provider, which web_search asks")
+	w.denied(search("other", "a"), "connection other is not for web_search; its type is http, which is for external_api")
+	w.denied(w.api(map[string]any{"connection": "find", "path": "/"}), "connection find is not for external_api; its type is brave, which is for web_search")
 	w.denied(search("fnd", "a"), "did you mean find")
 }

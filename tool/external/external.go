@@ -21,10 +21,17 @@ import (
 // Name is what the tool is called.
 const Name = "external_api"
 
+// Types of connections that are not to a search provider: what external_api takes, and
+// what lends git's tools credentials for repositories.
+const (
+	HTTP = "http"
+	Git  = "git"
+)
+
 // Connection is one of the operator's, checked.
 type Connection struct {
 	Name    string
-	Type    string // http, or the search provider that it leads to
+	Type    string // http, git, or the search provider that it leads to
 	Base    string // scheme, host, port and prefix, without a slash at the end
 	Host    string // the same host and port, in normal form
 	Auth    Auth

@@ -52,7 +52,7 @@ func (c *Connection) headers(given map[string]string) (kept http.Header, dropped
 			return nil, nil, errors.New("a name has letters, digits and -, at most 128")
 		case len(value) > maxHeader || control(strings.ReplaceAll(value, "\t", "")) || strings.ContainsFunc(value, func(r rune) bool { return r > '~' }):
 			return nil, nil, fmt.Errorf("the value of %s has a line break, a control character, what is not ASCII, or more than %d bytes", name, maxHeader)
-		case slices.ContainsFunc(credentials, func(part string) bool { return strings.Contains(low, part) }) || low == "token" || slices.Contains(c.Auth.headers(), low):
+		case c.credential(low):
 			dropped = append(dropped, http.CanonicalHeaderKey(name))
 		case slices.Contains(framing, low) || strings.HasPrefix(low, "x-forwarded-") || strings.HasPrefix(low, "proxy-"):
 			return nil, nil, fmt.Errorf("%s is not for agents to write; leave it out", name)
@@ -64,6 +64,11 @@ func (c *Connection) headers(given map[string]string) (kept http.Header, dropped
 	}
 	slices.Sort(dropped)
 	return kept, dropped, nil
+}
+
+// credential says whether a header, folded, proves who sends a request.
+func (c *Connection) credential(low string) bool {
+	return slices.ContainsFunc(credentials, func(part string) bool { return strings.Contains(low, part) }) || low == "token" || slices.Contains(c.Auth.headers(), low)
 }
 
 // token is the grammar of a header's name (RFC 9110, 5.6.2).

@@ -148,6 +148,9 @@ func (u URL) Endpoint() host.Endpoint { return u.at }
 // whatever the operator says.
 func (u URL) SSH() (user, path string, ok bool) { return u.user, u.path, u.ssh }
 
+// HTTPS reports whether it is reached by https, and where there.
+func (u URL) HTTPS() (path string, ok bool) { return u.path, !u.ssh }
+
 // String is the one form that git gets and a repository remembers.
 func (u URL) String() string {
 	at := u.at.String()
