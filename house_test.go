@@ -118,6 +118,7 @@ var owners = map[string]struct {
 	"github.com/google/nftables":             {[]string{"egress/divert"}, "the rules of a network namespace"},
 	"github.com/mdlayher/netlink":            {[]string{"egress/divert"}, "messages to the kernel"},
 	"golang.org/x/crypto":                    {[]string{"egress/gitssh", "person"}, "ssh to servers of repositories; argon2id"},
+	"github.com/zalando/go-keyring":          {[]string{"secret"}, "keyrings of operating systems"},
 	"golang.org/x/term":                      {[]string{"cmd/writ"}, "typing a passphrase"},
 	"golang.org/x/net":                       {[]string{"host", "sandbox/calls", "tool/web"}, "IDNA and public suffixes; filters as the kernel takes them; HTML and its encodings"},
 	"golang.org/x/sys":                       {[]string{"egress/divert", "egress/lab", "sandbox/bwrap", "sandbox/calls", "sandbox/cgroup", "sandbox/docker", "sandbox/native", "sandbox/probe", "sandbox/protect", "sandbox/prove", "sandbox/reach", "sandbox/restrict", "sandbox/subprocess", "sandbox/supervise", "sandbox/wrapped", "tool/files", "api"}, "system calls: boxes, renameat, peer credentials"},

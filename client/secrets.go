@@ -20,7 +20,7 @@ type SecretRequest struct {
 
 // SecretCheckRequest asks whether a secret can be had.
 type SecretCheckRequest struct {
-	Reference string `json:"reference" jsonschema:"env:NAME, file:/abs/path, store:NAME or vault:PATH#FIELD"`
+	Reference string `json:"reference" jsonschema:"env:NAME, file:/abs/path, keyring:NAME, store:NAME or vault:PATH#FIELD"`
 }
 
 // SecretCheck says whether a secret can be had.

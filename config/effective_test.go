@@ -125,9 +125,13 @@ func TestEffective(t *testing.T) {
 	if len(got) != len(c.Effective()) {
 		t.Error("some key is listed twice")
 	}
+	other := lookup(p.mustLoad(t, strings.Replace(full, "key_file: $DIR/tools/key", `key: "keyring:k"`, 1))) // instead of it
+	if v := other["secrets.store.key"]; v.Value != "keyring:k" || other["secrets.store.key_file"].Value != "" {
+		t.Errorf("the key of the store: %+v", v)
+	}
 	for _, key := range Keys() {
 		pattern := regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(key), `\*`, `("[^"]*"|[^."]+)`) + "$")
-		written := false
+		written := strings.HasPrefix(other[key].From, "writ.yaml:")
 		for k, v := range got {
 			written = written || pattern.MatchString(k) && v.From != access.BuiltIn
 		}

@@ -83,10 +83,15 @@ var rows = []row{
 		see: func(_ testing.TB, c *Config) string {
 			return fmt.Sprint(c.SecretKeyFile(), " hidden ", slices.Contains(c.Own(), c.SecretKeyFile()))
 		}, first: "$DIR/home/k hidden true", then: "$DIR/tools/k hidden true"},
+	{key: "secrets.store.key", text: "version: 1\nstore: {path: $DIR/state}\nsecrets: {store: {key: $X}}\n", one: "'keyring:a'", other: "'env:A'", engine: true,
+		see: func(_ testing.TB, c *Config) string {
+			return fmt.Sprint(c.File.Secrets.Store.Key, " ", c.SecretKeyFile())
+		}, first: "keyring:a ", refusedOther: true,
+		then: "writ.yaml:3: secrets.store.key: the key of the store is kept in a file of its own or in the keyring; write keyring:NAME, or key_file and a path"},
 	{key: "secrets.vault.address", text: withVault("address: $X, token: 'env:T'"), one: "https://v.example:8200", other: "http://v.example:8200", engine: true, see: vaultOf, first: "https://v.example:8200 env:T  secret 2",
 		then: `writ.yaml:2: secrets.vault.address: "http://v.example:8200" is not https; only an address of this machine (127.0.0.1, [::1], localhost) can do without`, refusedOther: true},
 	{key: "secrets.vault.token", text: withVault("address: https://v.example, token: $X"), one: "'file:/etc/t'", other: "'vault:a/b#c'", engine: true, see: vaultOf, first: "https://v.example file:/etc/t  secret 2",
-		then: "writ.yaml:2: secrets.vault.token: the token of the vault is not kept in it; write env:NAME or file:/abs/path", refusedOther: true},
+		then: "writ.yaml:2: secrets.vault.token: the token of the vault is not kept in it; write env:NAME, file:/abs/path or keyring:NAME", refusedOther: true},
 	{key: "secrets.vault.namespace", text: withVault("address: https://v.example, token: 'env:T', namespace: $X"), one: "team", other: "other", engine: true, see: vaultOf,
 		first: "https://v.example env:T team secret 2", then: "https://v.example env:T other secret 2"},
 	{key: "secrets.vault.mount", text: withVault("address: https://v.example, token: 'env:T', mount: $X"), one: "kv", other: "'../sys'", engine: true, see: vaultOf,
@@ -101,7 +106,7 @@ var rows = []row{
 		first: "https://a.example a.example:443 bearer token env:T 60 [/**] [GET HEAD]", then: "writ.yaml:4: connections.api.auth: auth of type basic needs user; write it", refusedOther: true},
 	{key: "connections.*.auth.secret", text: withConnection("base_url: https://a.example, auth: {type: bearer, secret: $X}"), one: "'store:t'", other: "ghp_0123456789", engine: true, see: connectionOf,
 		first: "https://a.example a.example:443 bearer token store:t 60 [/**] [GET HEAD]", refusedOther: true,
-		then: "writ.yaml:4: connections.api.auth.secret: this is not where a secret is kept, and a secret itself does not belong here; write env:NAME, file:/abs/path, store:NAME or vault:PATH#FIELD"},
+		then: "writ.yaml:4: connections.api.auth.secret: this is not where a secret is kept, and a secret itself does not belong here; write env:NAME, file:/abs/path, keyring:NAME, store:NAME or vault:PATH#FIELD"},
 	{key: "connections.*.auth.header", text: withConnection("base_url: https://a.example, auth: {type: api_key, secret: 'env:T', header: $X}"), one: "X-Api-Key", other: "Host", engine: true, see: connectionOf,
 		first: "https://a.example a.example:443 header X-Api-Key from env:T 60 [/**] [GET HEAD]", then: "writ.yaml:4: connections.api.auth.header: the header is the client's own and holds no credential; name another", refusedOther: true},
 	{key: "connections.*.auth.user", text: withConnection("base_url: https://a.example, auth: {type: basic, secret: 'env:T', user: $X}"), one: "me", other: "'a:b'", engine: true, see: connectionOf,
@@ -315,7 +320,7 @@ var rows = []row{
 		then: `writ.yaml:2: approvals.webhooks.ops.url: "http://w.example:80/…" is not https; only an address of this machine (127.0.0.1, [::1], localhost) can do without`},
 	{key: "approvals.webhooks.*.secret", text: "version: 1\napprovals: {webhooks: {ops: {url: 'https://w.example', secret: $X}}}\n", one: "env:HOOK", other: "whsec_c2VjcmV0", engine: true,
 		see: func(_ testing.TB, c *Config) string { return c.File.Approvals.Webhooks["ops"].Secret.String() }, first: "env:HOOK", refusedOther: true,
-		then: "writ.yaml:2: approvals.webhooks.ops.secret: this is not where a secret is kept, and a secret itself does not belong here; write env:NAME, file:/abs/path, store:NAME or vault:PATH#FIELD"},
+		then: "writ.yaml:2: approvals.webhooks.ops.secret: this is not where a secret is kept, and a secret itself does not belong here; write env:NAME, file:/abs/path, keyring:NAME, store:NAME or vault:PATH#FIELD"},
 	{key: "approvals.webhooks.*.events", text: "version: 1\napprovals: {webhooks: {ops: {url: 'https://w.example', secret: 'file:/s', events: $X}}}\n", one: "[failed]", other: "[tool_invocation_fialed]", engine: true,
 		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.File.Approvals.Webhooks["ops"].Events) }, first: "[tool_invocation_failed]", refusedOther: true,
 		then: `writ.yaml:2: approvals.webhooks.ops.events[0]: unknown event "tool_invocation_fialed"; did you mean tool_invocation_failed?`},

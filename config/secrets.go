@@ -21,13 +21,14 @@ type Secrets struct {
 
 // SecretStore is the secrets that are encrypted in the database.
 type SecretStore struct {
-	KeyFile string `yaml:"key_file"` // of their key; empty: keys/secrets.key in the store
+	KeyFile string     `yaml:"key_file"` // of their key; empty: keys/secrets.key in the store
+	Key     secret.Ref `yaml:"key"`      // keyring:NAME of their key, instead of a file
 }
 
 // Vault is a Vault or OpenBao server.
 type Vault struct {
 	Address   string     `yaml:"address"`
-	Token     secret.Ref `yaml:"token"` // env: or file:
+	Token     secret.Ref `yaml:"token"` // env:, file: or keyring:
 	Namespace string     `yaml:"namespace"`
 	Mount     string     `yaml:"mount"`      // of its KV engine; empty: secret
 	KVVersion int        `yaml:"kv_version"` // 1 or 2; 0: 2
@@ -39,6 +40,14 @@ func (c *Config) checkSecrets(d *strict.File) {
 	if s.Store.KeyFile != "" {
 		s.Store.KeyFile, _ = c.path(d, "secrets.store.key_file", s.Store.KeyFile)
 	}
+	if k := s.Store.Key; k != (secret.Ref{}) {
+		switch {
+		case k.Backend != "keyring":
+			d.Reject("secrets.store.key", "the key of the store is kept in a file of its own or in the keyring; write keyring:NAME, or key_file and a path")
+		case s.Store.KeyFile != "":
+			d.Reject("secrets.store.key", "key_file says where the key is already; keep one")
+		}
+	}
 	v := s.Vault
 	if v == nil {
 		return
@@ -48,12 +57,12 @@ func (c *Config) checkSecrets(d *strict.File) {
 		d.Reject(key+".address", "%s", why)
 	}
 	switch v.Token.Backend {
-	case "env":
+	case "env", "keyring":
 	case "file":
 		c.secretFile(d, key+".token", v.Token)
 	default:
 		if !d.Unread(key + ".token") {
-			d.Reject(key+".token", "the token of the vault is not kept in it; write env:NAME or file:/abs/path")
+			d.Reject(key+".token", "the token of the vault is not kept in it; write env:NAME, file:/abs/path or keyring:NAME")
 		}
 	}
 	if !headerValue(v.Namespace) {
@@ -89,10 +98,13 @@ func (c *Config) secretFile(d *strict.File, key string, r secret.Ref) {
 	}
 }
 
-// SecretKeyFile is where the key of the secrets in the store is.
+// SecretKeyFile is where the key of the secrets in the store is; empty: it is in the keyring.
 func (c *Config) SecretKeyFile() string {
-	if p := c.File.Secrets.Store.KeyFile; p != "" {
-		return p
+	switch s := c.File.Secrets.Store; {
+	case s.KeyFile != "":
+		return s.KeyFile
+	case s.Key != secret.Ref{}:
+		return ""
 	}
 	return filepath.Join(c.StatePath, "keys", "secrets.key")
 }

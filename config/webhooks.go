@@ -120,7 +120,7 @@ func (c *Config) checkHookURL(d *strict.File, key, text string) {
 
 func (c *Config) checkHookSecret(d *strict.File, key string, w Webhook) {
 	if w.Secret == (secret.Ref{}) && w.InForce().Format == "json" && !d.Unread(key) {
-		d.Reject(key, "is missing; whoever gets messages needs it to tell them from others': write env:NAME, file:/abs/path, store:NAME or vault:PATH#FIELD")
+		d.Reject(key, "is missing; whoever gets messages needs it to tell them from others': write %s", secret.Forms)
 	}
 	c.secretFile(d, key, w.Secret)
 }

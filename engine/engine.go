@@ -39,6 +39,7 @@ import (
 	"github.com/writ-run/writ/sandbox/reach"
 	"github.com/writ-run/writ/sandbox/seatbelt"
 	"github.com/writ-run/writ/sandbox/subprocess"
+	"github.com/writ-run/writ/secret"
 	"github.com/writ-run/writ/store"
 	"github.com/writ-run/writ/store/sqlite"
 	"github.com/writ-run/writ/tool"
@@ -103,6 +104,7 @@ type Engine struct {
 	places places
 
 	external  *external.Client
+	keyring   *secret.Keyring
 	disclosed disclosure
 	upstreams upstreams
 	webhooks  webhooks
@@ -214,7 +216,7 @@ func (e *Engine) build(cfg *config.Config, launcher []string, servers []Server) 
 	var err error
 	e.upstreams.own = servers
 	e.disclosed.e, e.upstreams.e, e.upstreams.cache = e, e, upstream.NewCache(e.now)
-	e.external = external.NewClient(outside{e})
+	e.external, e.keyring = external.NewClient(outside{e}), secret.NewKeyring()
 	e.builtins, err = builtins(e.boxes, e.jobs, e)
 	return err
 }

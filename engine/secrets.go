@@ -16,16 +16,25 @@ import (
 func (e *Engine) secrets() secret.Set {
 	cfg := e.at().cfg
 	set := secret.Set{
-		"env": secret.Env{}, "file": secret.File{}, "store": secret.Store{Rows: e.store, KeyFile: cfg.SecretKeyFile()},
+		"env": secret.Env{}, "file": secret.File{}, "keyring": e.keyring, "store": secret.Store{Rows: e.store, Key: e.secretKey()},
 		"vault": secret.Vault{}, // which says that there is none
 	}
 	if v := cfg.File.Secrets.Vault; v != nil {
 		set["vault"] = secret.Vault{
 			Address: v.Address, Namespace: v.Namespace, Mount: v.Mount, Version: v.KVVersion, Token: v.Token,
-			Tokens: secret.Set{"env": secret.Env{}, "file": secret.File{}}, Way: func() (secret.Way, error) { return e.to("secrets.vault", v.Address) },
+			Tokens: secret.Set{"env": secret.Env{}, "file": secret.File{}, "keyring": e.keyring}, Way: func() (secret.Way, error) { return e.to("secrets.vault", v.Address) },
 		}
 	}
 	return set
+}
+
+// secretKey is where the key of the secrets in the store is kept.
+func (e *Engine) secretKey() secret.KeyPlace {
+	cfg := e.at().cfg
+	if file := cfg.SecretKeyFile(); file != "" {
+		return secret.KeyFile(file)
+	}
+	return secret.KeyInRing{Ring: e.keyring, Name: cfg.File.Secrets.Store.Key.Name}
 }
 
 // Secrets lists the secrets in the store: names, when and by whom each was set.
@@ -47,7 +56,7 @@ func (e *Engine) SetSecret(ctx context.Context, name string, value secret.Value,
 	if err != nil {
 		return err
 	}
-	key, err := secret.MakeKey(e.at().cfg.SecretKeyFile())
+	key, err := e.secretKey().Make(ctx)
 	if err != nil {
 		return err
 	}

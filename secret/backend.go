@@ -21,7 +21,7 @@ type Set map[string]Backend
 func (s Set) Resolve(ctx context.Context, r Ref) (Value, error) {
 	b, ok := s[r.Backend]
 	if !ok || b == nil {
-		return Value{}, missing(r, "there is no such backend; a reference is env:, file:, store: or vault:", nil)
+		return Value{}, missing(r, "there is no such backend; a reference is "+Forms, nil)
 	}
 	v, err := b.Read(ctx, r)
 	switch {

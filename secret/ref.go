@@ -10,29 +10,30 @@ import (
 
 // Ref says where a value is kept. The zero Ref names none.
 type Ref struct {
-	Backend string // env, file, store or vault
-	Name    string // a variable, an absolute path, a name in the store, a path in the vault
+	Backend string // env, file, keyring, store or vault
+	Name    string // a variable, an absolute path, a name in the keyring or the store, a path in the vault
 	Field   string // of vault: which value of the secret there
 }
 
 // Backends are the kinds of places there are.
-var Backends = []string{"env", "file", "store", "vault"}
+var Backends = []string{"env", "file", "keyring", "store", "vault"}
 
-const forms = "write env:NAME, file:/abs/path, store:NAME or vault:PATH#FIELD"
+// Forms is how references are written.
+const Forms = "env:NAME, file:/abs/path, keyring:NAME, store:NAME or vault:PATH#FIELD"
 
 // ParseRef reads a reference. What it refuses it does not repeat: that may be a value
 // somebody wrote where the reference belongs.
 func ParseRef(s string) (Ref, error) {
 	backend, name, ok := strings.Cut(s, ":")
 	if !ok || !slices.Contains(Backends, backend) {
-		return Ref{}, errors.New("this is not where a secret is kept, and a secret itself does not belong here; " + forms)
+		return Ref{}, errors.New("this is not where a secret is kept, and a secret itself does not belong here; write " + Forms)
 	}
 	r := Ref{Backend: backend, Name: name}
 	if backend == "vault" {
 		r.Name, r.Field, _ = strings.Cut(name, "#")
 	}
 	if why := r.fault(); why != "" {
-		return Ref{}, fmt.Errorf("the reference to %s %s; %s", backend, why, forms)
+		return Ref{}, fmt.Errorf("the reference to %s %s; write %s", backend, why, Forms)
 	}
 	return r, nil
 }
@@ -48,9 +49,9 @@ func (r Ref) fault() string {
 		if !strings.HasPrefix(r.Name, "/") || path.Clean(r.Name) != r.Name || strings.ContainsRune(r.Name, 0) || r.Name == "/" {
 			return "names no absolute, clean path"
 		}
-	case "store":
+	case "keyring", "store":
 		if !ValidName(r.Name) {
-			return "names nothing that can be in the store: letters, digits, _ . and -, at most 64"
+			return "names nothing that can be in it: letters, digits, _ . and -, at most 64"
 		}
 	case "vault":
 		if !vaultPath(r.Name) {

@@ -57,6 +57,7 @@ func TestParseRef(t *testing.T) {
 	for text, ok := range map[string]bool{
 		"env:TOKEN": true, "env:": false, "env:1A": false, "env:A B": false, "ENV:A": false,
 		"file:/etc/t": true, "file:etc/t": false, "file:/etc/../t": false, "file:/a//b": false, "file:/": false, "file:/a\x00": false,
+		"keyring:github.token-1": true, "keyring:": false, "keyring:a/b": false, "keyring:-a": false,
 		"store:github.token-1": true, "store:": false, "store:a/b": false, "store:.a": false, "store:" + strings.Repeat("a", 65): false,
 		"vault:team/github#token": true, "vault:team#": false, "vault:team": false, "vault:../sys#x": false, "vault:a//b#x": false, "vault:a%2fb#x": false, "vault:a?b#x": false, "vault:a/./b#x": false,
 		"": false, "ghp_" + value: false, "k8s:x": false, " env:A": false,
@@ -96,7 +97,7 @@ func TestStore(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "key")
 	ctx := context.Background()
 	kept := rows{}
-	set := Set{"store": Store{kept, file}}
+	set := Set{"store": Store{kept, KeyFile(file)}}
 	get := func(name string) (Value, error) { return set.Resolve(ctx, Ref{Backend: "store", Name: name}) }
 	if _, err := get("a"); err == nil || !strings.Contains(err.Error(), "writ secret set a") {
 		t.Error(err)
@@ -104,7 +105,7 @@ func TestStore(t *testing.T) {
 	if _, err := os.Stat(file); err == nil {
 		t.Error("looking made a key")
 	}
-	k, err := MakeKey(file)
+	k, err := KeyFile(file).Make(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +116,7 @@ func TestStore(t *testing.T) {
 	if bytes.Contains(kept["a"], []byte(value)) || bytes.Equal(kept["a"], k.Seal("a", New(value))) {
 		t.Error("it is not encrypted, or the same twice")
 	}
-	again, err := MakeKey(file)
+	again, err := KeyFile(file).Make(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}

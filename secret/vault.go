@@ -17,7 +17,7 @@ type Vault struct {
 	Namespace string
 	Mount     string // of the KV engine; empty: secret
 	Version   int    // of the KV engine: 1 or 2; 0: 2
-	Token     Ref    // of env or file
+	Token     Ref    // of env, file or keyring
 	Tokens    Set    // where Token is looked up
 	Way       func() (Way, error)
 }

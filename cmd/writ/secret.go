@@ -24,6 +24,7 @@ func (a *app) secretCommand() *cobra.Command {
 
   env:NAME           a variable of the daemon's environment
   file:/abs/path     a file of the daemon's user, mode 0600
+  keyring:NAME       the keyring of the daemon's user, under the service writ
   store:NAME         encrypted in writ's store; set, listed and removed here
   vault:PATH#FIELD   the KV engine of Vault or OpenBao (secrets.vault)
 
@@ -181,7 +182,7 @@ func secretUsers(ctx context.Context, daemon *client.Client, reference string) (
 
 func (a *app) secretCheck() *cobra.Command {
 	return &cobra.Command{
-		Use: "check REFERENCE", Short: "Say whether a secret can be had, and about how long it is", Args: exactly(1, "a reference, such as env:NAME, file:/abs/path, store:NAME or vault:PATH#FIELD"),
+		Use: "check REFERENCE", Short: "Say whether a secret can be had, and about how long it is", Args: exactly(1, "a reference, such as "+secret.Forms),
 		Example: "  writ secret check env:GITHUB_TOKEN\n  writ secret check file:/etc/writ/github\n  writ secret check vault:team/github#token --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, err := secret.ParseRef(args[0]); err != nil {

@@ -55,7 +55,8 @@ type world struct {
 	project string
 	config  string
 	token   string
-	path    string // PATH of the commands; empty: this process's
+	path    string   // PATH of the commands; empty: this process's
+	more    []string // of the commands' environment
 }
 
 const pass = "correct horse"
@@ -140,7 +141,7 @@ func (w *world) state(parts ...string) string {
 }
 
 func (w *world) env() []string {
-	return []string{"HOME=" + w.home, "PATH=" + cmp.Or(w.path, os.Getenv("PATH")), "WRIT_TOKEN=" + w.token, "LANG=C.UTF-8"}
+	return append([]string{"HOME=" + w.home, "PATH=" + cmp.Or(w.path, os.Getenv("PATH")), "WRIT_TOKEN=" + w.token, "LANG=C.UTF-8"}, w.more...)
 }
 
 // outcome is how a command ended.
