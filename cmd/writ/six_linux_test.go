@@ -3,6 +3,7 @@ package main
 import (
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/writ-run/writ/egress/lab"
@@ -68,5 +69,32 @@ print(socket.create_connection(("::1", 8080)).recv(4).decode())`}, `^mine\n$`, `
 				t.Errorf("out %q\nwant %s\nerr %q\nwant %s", o.out, c.out, o.err, c.err)
 			}
 		})
+	}
+}
+
+// egress.hosts.*.ipv6 says of a host that calls reach it by IPv6; without it, it has no address.
+func TestCallIPv6(t *testing.T) {
+	if !lab.Run(t) {
+		return
+	}
+	ca := lab.NewAuthority(t)
+	ca.Trusted(t)
+	lab.Names(t, map[string][][]string{"six.test": {{lab.Public6}}, "other.test": {{lab.Public6}}})
+	lab.Web(t, "["+lab.Public6+"]:443", ca)
+	w := newWorld(t, free, "egress:\n  hosts:\n    six.test: {class: read_only, ipv6: true}\n    other.test: {class: read_only}\n").init()
+	get := func(host string) outcome {
+		return w.call("shell_command", map[string]any{"command": "curl -sS -m 5 https://" + host + "/", "hosts": []string{host}})
+	}
+	const reached = "GET six.test at [2606:2800:220:1::34]:443\n"
+	if o := get("six.test"); o.code != 0 || o.out != reached {
+		t.Errorf("with the key: %+v", o)
+	}
+	if o := get("other.test"); o.code == 0 || strings.Contains(o.out, "GET ") || !strings.Contains(o.out, "[not let out: other.test: not_resolved") {
+		t.Errorf("without it: %+v", o)
+	}
+	w.edit("ipv6: true", "ipv6: false")
+	w.must("", "config", "reload")
+	if o := get("six.test"); o.code == 0 || strings.Contains(o.out, "GET ") {
+		t.Errorf("with the key turned off: %+v", o)
 	}
 }

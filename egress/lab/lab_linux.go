@@ -68,7 +68,7 @@ func setUp(t *testing.T) {
 	t.Helper()
 	for _, args := range [][]string{
 		{"link", "set", "lo", "up"}, {"addr", "add", Public + "/32", "dev", "lo"}, {"addr", "add", Other + "/32", "dev", "lo"},
-		{"addr", "add", Private + "/32", "dev", "lo"}, {"addr", "add", Metadata + "/32", "dev", "lo"}, {"addr", "add", Public6 + "/128", "dev", "lo"}, {"addr", "add", Private6 + "/128", "dev", "lo"},
+		{"addr", "add", Private + "/32", "dev", "lo"}, {"addr", "add", Metadata + "/32", "dev", "lo"}, {"addr", "add", Public6 + "/128", "dev", "lo", "nodad"}, {"addr", "add", Private6 + "/128", "dev", "lo", "nodad"},
 	} {
 		if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
 			t.Fatalf("ip %v: %v %s", args, err, out)
