@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/writ-run/writ/host"
+	"github.com/writ-run/writ/secret"
 	"github.com/writ-run/writ/strict"
 )
 
@@ -17,8 +18,8 @@ type EgressSSH struct {
 
 // SSHHost is whom the daemon is on a server.
 type SSHHost struct {
-	Key  string `yaml:"key"`  // file:/path of a private key
-	User string `yaml:"user"` // git unless said
+	Key  secret.Ref `yaml:"key"`  // a private key
+	User string     `yaml:"user"` // git unless said
 }
 
 // SSH is an EgressSSH that was read.
@@ -28,19 +29,13 @@ type SSH struct {
 }
 
 // Login is one SSHHost that was read.
-type Login struct{ User, Key, At string }
+type Login struct {
+	User, At string
+	Key      secret.Ref
+}
 
 // systemKnownHosts is where an operator of the machine says which keys servers have.
 const systemKnownHosts = "/etc/ssh/ssh_known_hosts"
-
-// own are the files that no box reads: keys.
-func (s SSH) own() []string {
-	var out []string
-	for _, l := range s.Hosts {
-		out = append(out, l.Key)
-	}
-	return out
-}
 
 func (c *Config) checkSSH(d *strict.File) {
 	raw := c.File.Egress.SSH
@@ -83,20 +78,22 @@ func (c *Config) login(d *strict.File, key string, raw SSHHost) (Login, bool) {
 	if strings.Trim(l.User, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") != "" || l.User[0] == '-' {
 		d.Reject(key+".user", "%q is not the name of a user; write one such as git", l.User)
 	}
-	file, ok := strings.CutPrefix(raw.Key, "file:")
-	if !ok {
-		d.Reject(key+".key", "is not where a private key is; write file: and its path, such as file:/etc/writ/deploy_key")
+	if l.Key = raw.Key; l.Key == (secret.Ref{}) {
+		if !d.Unread(key + ".key") {
+			d.Reject(key+".key", "is missing; write where a private key is kept, such as file:/etc/writ/deploy_key or store:deploy-key")
+		}
 		return l, false
 	}
-	if l.Key, ok = c.path(d, key+".key", file); !ok {
-		return l, false
+	c.secretFile(d, key+".key", l.Key)
+	if l.Key.Backend != "file" {
+		return l, true
 	}
-	info, err := os.Stat(l.Key)
+	info, err := os.Stat(l.Key.Name)
 	switch {
 	case err != nil || !info.Mode().IsRegular():
-		d.Reject(key+".key", "%s is not a file; make a key: ssh-keygen -t ed25519 -N '' -f %s", l.Key, l.Key)
+		d.Reject(key+".key", "%s is not a file; make a key: ssh-keygen -t ed25519 -N '' -f %s", l.Key.Name, l.Key.Name)
 	case info.Mode().Perm()&0o077 != 0:
-		d.Reject(key+".key", "others can get at it (mode %04o); run: chmod 600 %s", info.Mode().Perm(), l.Key)
+		d.Reject(key+".key", "others can get at it (mode %04o); run: chmod 600 %s", info.Mode().Perm(), l.Key.Name)
 	default:
 		return l, true
 	}

@@ -381,7 +381,7 @@ var rows = []row{
 		then: "writ.yaml:2: egress.ssh.known_hosts: $DIR/ws is not a file; make one: ssh-keyscan HOST, and compare what it says with what the server's operator publishes"},
 	{key: "egress.ssh.hosts.*.key", text: "version: 1\negress: {ssh: {hosts: {a.example: {key: $X}}}}\n", one: "'file:$DIR/tls/key.pem'", other: "'$DIR/tls/key.pem'", engine: true,
 		see: logins, first: "a.example:22 git $DIR/tls/key.pem, hidden true", refusedOther: true,
-		then: "writ.yaml:2: egress.ssh.hosts.\"a.example\".key: is not where a private key is; write file: and its path, such as file:/etc/writ/deploy_key"},
+		then: "writ.yaml:2: egress.ssh.hosts.\"a.example\".key: this is not where a secret is kept, and a secret itself does not belong here; write env:NAME, file:/abs/path, keyring:NAME, store:NAME or vault:PATH#FIELD"},
 	{key: "egress.ssh.hosts.*.user", text: "version: 1\negress: {ssh: {hosts: {'a.example:2222': {user: $X, key: 'file:$DIR/tls/key.pem'}}}}\n", one: "deploy", other: "-x", engine: true,
 		see: logins, first: "a.example:2222 deploy $DIR/tls/key.pem, hidden true", refusedOther: true,
 		then: "writ.yaml:2: egress.ssh.hosts.\"a.example:2222\".user: \"-x\" is not the name of a user; write one such as git"},
@@ -559,7 +559,7 @@ func saidOfHosts(_ testing.TB, c *Config) string {
 func logins(_ testing.TB, c *Config) string {
 	var out []string
 	for e, l := range c.SSH.Hosts {
-		out = append(out, fmt.Sprintf("%s %s %s, hidden %t", e, l.User, l.Key, slices.Contains(c.Own(), l.Key)))
+		out = append(out, fmt.Sprintf("%s %s %s, hidden %t", e, l.User, l.Key.Name, slices.Contains(c.Own(), l.Key.Name)))
 	}
 	return strings.Join(out, ", ")
 }

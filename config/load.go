@@ -216,7 +216,7 @@ func (c *Config) Own() []string {
 	if p := c.servers(); !slices.ContainsFunc(own, func(o string) bool { return policy.Below(p, o) }) {
 		own = append(own, p)
 	}
-	for _, p := range slices.Concat(c.File.Listen.own(), c.SSH.own()) {
+	for _, p := range c.File.Listen.own() {
 		if p != "" && !policy.Below(p, own[0]) {
 			own = append(own, p)
 		}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/writ-run/writ/egress"
 	"github.com/writ-run/writ/egress/gitssh"
 	"github.com/writ-run/writ/host"
+	"github.com/writ-run/writ/secret"
 	"github.com/writ-run/writ/tool/external"
 	"github.com/writ-run/writ/tool/git"
 )
@@ -71,7 +73,7 @@ func (e *Engine) ofGit(w writ.Writ, rule egress.Rule) (egress.Rule, error) {
 		}
 		rule.Inner = slices.Contains(cfg.Git.Inner, u.Endpoint().Host)
 		if user, path, ok := u.SSH(); ok {
-			rule.Via = repository(cfg.SSH, u.Endpoint(), user, path, c.Tool == git.Push).Speak
+			rule.Via = e.repository(cfg.SSH, u.Endpoint(), user, path, c.Tool == git.Push).Speak
 		}
 		if path, ok := u.HTTPS(); ok && w.Confinement().Connection != nil {
 			over, err := outside{e}.Connection(w)
@@ -85,19 +87,30 @@ func (e *Engine) ofGit(w writ.Writ, rule egress.Rule) (egress.Rule, error) {
 }
 
 // repository is what is spoken to by ssh, with what the operator gave for its server.
-func repository(said config.SSH, at host.Endpoint, user, path string, push bool) gitssh.Repository {
+func (e *Engine) repository(said config.SSH, at host.Endpoint, user, path string, push bool) gitssh.Repository {
 	r := gitssh.Repository{Address: at.String(), User: user, Path: path, Push: push, KnownHosts: said.KnownHosts}
 	// A key is for one user: as another it is nobody's to use.
 	if login, ok := said.Hosts[at]; ok && (user == "" || user == login.User) {
-		r.User, r.KeyFile = login.User, login.Key
+		r.User, r.Key = login.User, func(ctx context.Context) (string, error) {
+			v, err := e.secrets().Resolve(ctx, login.Key)
+			return v.Reveal(), err
+		}
 	}
 	return r
 }
 
-// usable refuses keys that could not be used when they are needed.
+// usable refuses keys in files that could not be used when they are needed. What is kept
+// elsewhere may come later.
 func usable(said config.SSH) error {
 	for _, l := range said.Hosts {
-		if _, err := gitssh.Key(l.Key); err != nil {
+		if l.Key.Backend != "file" {
+			continue
+		}
+		v, err := secret.File{}.Read(context.Background(), l.Key)
+		if err == nil {
+			_, err = gitssh.ParseKey(v.Reveal())
+		}
+		if err != nil {
 			return fmt.Errorf("%s: the key %s: %w", l.At, l.Key, err)
 		}
 	}

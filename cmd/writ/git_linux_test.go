@@ -354,6 +354,24 @@ func TestGitOverSSH(t *testing.T) {
 	if c := w.inWorkspace("plain/.git/config"); !strings.Contains(c, "url = "+at("plain.git")+"\n") {
 		t.Errorf("the clone does not remember where it is from:\n%s", c)
 	}
+	// The same key, out of the store.
+	text, err := os.ReadFile(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.edit(`key: "file:`+key+`"`, `key: "store:deploy"`)
+	w.must("", "config", "reload")
+	if o := clone(at("plain.git"), "early"); o.code == 0 || !strings.Contains(o.out, "the key for forge.test:22 cannot be used; an operator looks at egress.ssh.hosts") {
+		t.Errorf("a key that is not there: %+v", o)
+	}
+	if o := w.by("alice", []string{string(text)}, "secret", "set", "deploy"); o.code != 0 {
+		t.Fatalf("set: %+v", o)
+	}
+	if o := clone(at("plain.git"), "stored"); o.code != 0 || w.inWorkspace("stored/README") != "hello\n" {
+		t.Errorf("by a key in the store: %+v", o)
+	}
+	w.edit(`key: "store:deploy"`, `key: "file:`+key+`"`)
+	w.must("", "config", "reload")
 	if o := clone("root@forge.test:"+filepath.Join(f.root, "plain.git"), "short"); o.code != 0 || w.inWorkspace("short/README") != "hello\n" {
 		t.Errorf("short: %+v", o)
 	}
@@ -387,7 +405,7 @@ func TestGitOverSSH(t *testing.T) {
 		t.Errorf("to others it is a host like any other: %+v", o)
 	}
 	// A server that shows another key than is known is not talked to.
-	text, err := os.ReadFile(strings.TrimSuffix(known, "known") + "wrong")
+	text, err = os.ReadFile(strings.TrimSuffix(known, "known") + "wrong")
 	if err != nil {
 		t.Fatal(err)
 	}

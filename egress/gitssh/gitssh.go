@@ -25,10 +25,10 @@ import (
 type Repository struct {
 	Address    string // host:port, as known hosts have it
 	User       string
-	Path       string // as the server is asked for it
-	Push       bool   // it is changed; otherwise it is read
-	KeyFile    string // private key; empty: there is none for this server
-	KnownHosts string // file of servers' keys
+	Path       string                                // as the server is asked for it
+	Push       bool                                  // it is changed; otherwise it is read
+	Key        func(context.Context) (string, error) // private key, looked up when it is needed; nil: there is none for this server
+	KnownHosts string                                // file of servers' keys
 }
 
 // Bounds of what is waited for and kept.
@@ -64,7 +64,7 @@ func (r Repository) speak(ctx context.Context, box, out net.Conn) error {
 	if err != nil {
 		return err
 	}
-	client, err := r.connect(out)
+	client, err := r.connect(ctx, out)
 	if err != nil {
 		return err
 	}
@@ -91,15 +91,19 @@ func (r Repository) command(wants request) (string, error) {
 }
 
 // connect signs in, at a server whose key is known.
-func (r Repository) connect(out net.Conn) (*ssh.Client, error) {
+func (r Repository) connect(ctx context.Context, out net.Conn) (*ssh.Client, error) {
 	known, algorithms, err := knownKeys(r.KnownHosts, r.Address, out.RemoteAddr())
 	if err != nil {
 		return nil, err
 	}
-	if r.KeyFile == "" {
+	if r.Key == nil {
 		return nil, refused{"there is no key for " + r.User + "@" + r.Address + "; an operator writes egress.ssh.hosts"}
 	}
-	signer, err := Key(r.KeyFile)
+	text, err := r.Key(ctx)
+	var signer ssh.Signer
+	if err == nil {
+		signer, err = ParseKey(text)
+	}
 	if err != nil {
 		return nil, refused{"the key for " + r.Address + " cannot be used; an operator looks at egress.ssh.hosts"}
 	}

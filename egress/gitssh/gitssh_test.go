@@ -71,14 +71,21 @@ func TestKeys(t *testing.T) {
 			t.Fatalf("%v %s", err, out)
 		}
 	}
-	signer, err := Key(file("plain"))
+	text := func(name string) string {
+		b, err := os.ReadFile(file(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSuffix(string(b), "\n") // as a secret has it
+	}
+	signer, err := ParseKey(text("plain"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Key(file("locked")); err == nil || !strings.Contains(err.Error(), "it has a passphrase") {
+	if _, err := ParseKey(text("locked")); err == nil || !strings.Contains(err.Error(), "it has a passphrase") {
 		t.Errorf("locked: %v", err)
 	}
-	if _, err := Key(file("plain.pub")); err == nil || !strings.Contains(err.Error(), "not a private key") {
+	if _, err := ParseKey(text("plain.pub")); err == nil || !strings.Contains(err.Error(), "not a private key") {
 		t.Errorf("public: %v", err)
 	}
 	line := string(ssh.MarshalAuthorizedKey(signer.PublicKey()))

@@ -13,13 +13,9 @@ import (
 	"golang.org/x/crypto/ssh/knownhosts"
 )
 
-// Key reads a private key, which has no passphrase: nobody is there to type one.
-func Key(file string) (ssh.Signer, error) {
-	b, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	signer, err := ssh.ParsePrivateKey(b)
+// ParseKey reads a private key, which has no passphrase: nobody is there to type one.
+func ParseKey(text string) (ssh.Signer, error) {
+	signer, err := ssh.ParsePrivateKey([]byte(text))
 	var locked *ssh.PassphraseMissingError
 	if errors.As(err, &locked) {
 		return nil, errors.New("it has a passphrase, and nobody is there to type it; make a key without one for this")
