@@ -155,7 +155,7 @@ Exit codes: 0 ok, 1 error, 2 usage, 3 denied, 4 needs approval.`,
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(a.initCommand(), a.serveCommand(), a.callCommand(), a.mcpCommand(), a.explainCommand(), a.approvalCommand(), a.invocationCommand(), a.agentCommand(),
-		a.toolCommand(), a.sessionCommand(), a.taskCommand(), a.batchCommand(), a.ledgerCommand(), a.configCommand(), a.doctorCommand(), a.stopCommand(), a.personCommand(), a.sandboxCommand(), a.runCommand(), a.shellCommand(), a.connectCommand(), a.upstreamCommand(), a.egressCommand(), a.secretCommand(), a.connectionCommand(), a.webhookCommand())
+		a.toolCommand(), a.sessionCommand(), a.taskCommand(), a.batchCommand(), a.ledgerCommand(), a.configCommand(), a.doctorCommand(), a.stopCommand(), a.personCommand(), a.sandboxCommand(), a.runCommand(), a.shellCommand(), a.connectCommand(), a.upstreamCommand(), a.egressCommand(), a.secretCommand(), a.connectionCommand(), a.webhookCommand(), a.imageCommand())
 	return root
 }
 

@@ -1,65 +1,39 @@
 package rig
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
-	"io"
-	"os/exec"
 	"testing"
 
 	"github.com/moby/moby/client"
+
+	"github.com/writ-run/writ/sandbox/image"
 )
 
-const (
-	reference = "writ-sandbox:test"
-	label     = "writ.test.recipe"
-)
+const reference = "writ-sandbox:test"
 
-// recipe writes a root file system on standard output. It is made in memory: dpkg waits
-// for the disk after each file, which takes most of the time. The mount is in a namespace
-// of its own and is gone with the last of these processes, however they end.
-const recipe = `set -e
-mount -t tmpfs -o mode=755 writ-rig /mnt
-debootstrap --variant=minbase --include=python3,git,ripgrep,jq,procps,ca-certificates,curl bookworm /mnt/root >&2
-rm -rf /mnt/root/var/cache/apt/archives/*.deb /mnt/root/var/lib/apt/lists/*
-tar -C /mnt/root -c .
-`
-
-// image gives the image of the tests, made where there is none of this recipe.
-func image(t testing.TB, e Engine) string {
+// made gives the image of the tests, built where there is none of today's recipe.
+func made(t testing.TB, e Engine) string {
 	t.Helper()
 	c := dial(t, e)
 	defer c.Close()
-	sum := sha256.Sum256([]byte(recipe))
-	want := hex.EncodeToString(sum[:])
-	if got, err := c.ImageInspect(t.Context(), reference); err == nil && got.Config != nil && got.Config.Labels[label] == want {
+	old, err := c.ImageInspect(t.Context(), reference)
+	if err == nil && old.Config != nil && old.Config.Labels[image.Made] == image.Digest("sandbox") {
 		return reference
 	}
-	t.Logf("making %s with debootstrap: a few minutes, once", reference)
-	cmd := exec.CommandContext(t.Context(), "unshare", "--mount", "--propagation", "private", "sh", "-c", recipe)
-	var said bytes.Buffer
-	cmd.Stderr = &said
-	root, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
+	if elsewhere() {
+		t.Fatalf("%s must be built, and this lab does not reach the packages: call rig.Start before lab.Run too", reference)
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+	t.Logf("building %s: a few minutes, once", reference)
+	builder, berr := image.Open(t.Context(), e.Host)
+	if berr != nil {
+		t.Fatal(berr)
 	}
-	out, err := c.ImageImport(t.Context(), client.ImageImportSource{Source: root, SourceName: "-"}, reference, client.ImageImportOptions{
-		Changes: []string{"LABEL " + label + "=" + want, "ENV PATH=/usr/local/bin:/usr/bin:/bin", `CMD ["/bin/bash"]`},
-	})
-	if err == nil {
-		_, err = io.Copy(io.Discard, out)
-		out.Close()
+	defer builder.Close()
+	built, berr := builder.Build(t.Context(), image.Request{Name: "sandbox", Suite: "bookworm", Tag: reference})
+	if berr != nil {
+		t.Fatal(berr)
 	}
-	if waited := cmd.Wait(); waited != nil || err != nil {
-		t.Fatalf("make %s: %v %v\n%s", reference, err, waited, said.Bytes()[max(0, said.Len()-4000):])
-	}
-	got, err := c.ImageInspect(t.Context(), reference)
-	if err != nil || got.Config == nil || got.Config.Labels[label] != want {
-		t.Fatalf("%s was imported and is not there: %v", reference, err)
+	if err == nil && old.ID != built.ID { // 300 MB that nobody names any more; who uses it keeps it
+		c.ImageRemove(t.Context(), old.ID, client.ImageRemoveOptions{PruneChildren: true})
 	}
 	return reference
 }

@@ -12,7 +12,7 @@ import (
 // Engine is where an engine listens, and an image that it has.
 type Engine struct {
 	Host  string // unix://...
-	Image string // Debian with bash, python3, git, ripgrep, jq, procps and curl
+	Image string // what 'writ image build sandbox' makes: Debian with bash, python3, node, git, rg, jq, ps, curl
 }
 
 // idle is for how many seconds nobody uses the engine before it ends.
@@ -21,7 +21,8 @@ const idle = 30
 // Start gives a test the engine that all tests share, started where it does not run. Its
 // containers have no network but the host's: tests use NetworkMode none. A test removes
 // the containers it made; those of tests that were killed are gone when the engine starts
-// the next time.
+// the next time. A test that runs in a lab calls it before lab.Run too: the image is made
+// of packages, which a lab does not reach.
 func Start(t testing.TB) Engine {
 	t.Helper()
 	needs(t)
@@ -35,7 +36,7 @@ func Start(t testing.TB) Engine {
 	}
 	e, unlock := start(t, filepath.Join(cache, "docker"), idle)
 	defer unlock()
-	e.Image = image(t, e)
+	e.Image = made(t, e)
 	return e
 }
 

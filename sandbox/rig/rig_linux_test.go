@@ -21,7 +21,7 @@ func TestStart(t *testing.T) {
 	c := dial(t, e)
 	defer c.Close()
 	made, err := c.ContainerCreate(t.Context(), client.ContainerCreateOptions{
-		Config:     &container.Config{Image: e.Image, Cmd: []string{"bash", "-c", "python3 -V && git --version && rg --version && jq --version && ps --version && curl --version"}},
+		Config:     &container.Config{Image: e.Image, Cmd: []string{"bash", "-c", "python3 -V && node -v && git --version && rg --version && jq --version && ps --version && curl --version"}},
 		HostConfig: &container.HostConfig{NetworkMode: "none"},
 	})
 	if err != nil {

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/writ-run/writ/sandbox/image"
+)
+
+func (a *app) imagePrune(host *string) *cobra.Command {
+	var o image.PruneOptions
+	c := &cobra.Command{
+		Use: "prune", Short: "Remove images that were built here and that nothing uses any more", Args: exactly(0, "no arguments"),
+		Long: `Remove images that were built here by a recipe that is stale, and that no container uses,
+running or not. With --all those of today's recipes go too. An image that others are built
+on stays with them, and so does what --keep names: a configuration may name an image that
+no container uses just now. Images of others are never touched.`,
+		Example: `  writ image prune --dry-run
+  writ image prune --all --keep writ-sandbox:latest`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			e, err := image.Open(cmd.Context(), *host)
+			if err != nil {
+				return err
+			}
+			defer e.Close()
+			all, err := e.Prune(cmd.Context(), o)
+			if shown := a.tellPruned(all, o); shown != nil && err == nil {
+				err = shown
+			}
+			return err
+		},
+	}
+	c.Flags().BoolVar(&o.All, "all", false, "remove those of today's recipes too")
+	c.Flags().StringArrayVar(&o.Keep, "keep", nil, "a tag or an id to keep; can be given more than once")
+	c.Flags().BoolVar(&o.DryRun, "dry-run", false, "only say what would be removed")
+	return c
+}
+
+func (a *app) tellPruned(all []image.Pruned, o image.PruneOptions) error {
+	removed, kept := []imageShown{}, []imageShown{}
+	for _, p := range all {
+		s := shownImage(p.Image)
+		if s.Kept = p.Kept; s.Kept != "" {
+			kept = append(kept, s)
+		} else {
+			removed = append(removed, s)
+		}
+	}
+	if a.json {
+		return printJSON(struct {
+			Removed []imageShown `json:"removed"`
+			Kept    []imageShown `json:"kept"`
+			DryRun  bool         `json:"dry_run"`
+		}{removed, kept, o.DryRun})
+	}
+	did := "removed"
+	if o.DryRun {
+		did = "would remove"
+	}
+	for _, s := range removed {
+		fmt.Printf("%s %s %s (%s, %s)\n", did, oneLine(s.Name), shortID(s.ID), tagsOf(s), megabytes(s.Size))
+	}
+	for _, s := range kept {
+		fmt.Printf("kept %s %s (%s): %s\n", oneLine(s.Name), shortID(s.ID), tagsOf(s), s.Kept)
+	}
+	if len(removed) == 0 {
+		fmt.Println("there is nothing to remove")
+	}
+	return nil
+}
