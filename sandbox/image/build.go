@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -150,5 +151,5 @@ func stopped(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		return err
 	}
-	return writ.Fail(writ.Cancelled, "interrupted; no image was made, and the next build goes on from the layers that are done", nil)
+	return errors.New("interrupted; no image was made, and the next build goes on from the layers that are done")
 }
