@@ -91,8 +91,8 @@ func keep(t testing.TB, dir string, idle int) {
 	}
 	defer log.Close()
 	args := []string{"bash", "-c", keeper, "keeper", dir, strconv.Itoa(idle)}
-	if elsewhere() {
-		args = append([]string{"nsenter", "--target", "1", "--net", "--mount", "--"}, args...)
+	if inLab() {
+		args = append([]string{"nsenter", "--target", strconv.Itoa(os.Getppid()), "--net", "--mount", "--"}, args...)
 	}
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", log, log
@@ -110,12 +110,12 @@ func keep(t testing.TB, dir string, idle int) {
 	}
 }
 
-// elsewhere tells whether this test runs in a network of its own (package lab), which the
-// engine would keep and others would get.
-func elsewhere() bool {
+// inLab tells whether this test runs in a network of its own (package lab), which the
+// engine would keep and others would get. Who waits for it is outside.
+func inLab() bool {
 	mine, err := os.Readlink("/proc/self/ns/net")
-	first, err1 := os.Readlink("/proc/1/ns/net")
-	return err == nil && err1 == nil && mine != first
+	outer, err1 := os.Readlink("/proc/" + strconv.Itoa(os.Getppid()) + "/ns/net")
+	return err == nil && err1 == nil && mine != outer
 }
 
 func dial(t testing.TB, e Engine) *client.Client {

@@ -19,7 +19,7 @@ func made(t testing.TB, e Engine) string {
 	if err == nil && old.Config != nil && old.Config.Labels[image.Made] == image.Digest("sandbox") {
 		return reference
 	}
-	if elsewhere() {
+	if inLab() {
 		t.Fatalf("%s must be built, and this lab does not reach the packages: call rig.Start before lab.Run too", reference)
 	}
 	t.Logf("building %s: a few minutes, once", reference)

@@ -13,6 +13,8 @@ import (
 
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
+
+	"github.com/writ-run/writ/egress/lab"
 )
 
 // The image runs a command and has what tests use.
@@ -152,4 +154,34 @@ func (p *process) kill() {
 func runs(pid int) bool {
 	name, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/comm")
 	return err == nil && strings.TrimSpace(string(name)) == "dockerd"
+}
+
+// An engine that a test in a lab starts is not in that lab: others use it too.
+func TestFromLab(t *testing.T) {
+	needs(t)
+	if !lab.Run(t) {
+		return
+	}
+	dir := t.TempDir()
+	t.Cleanup(func() { end(t, dir) })
+	_, unlock := start(t, dir, 2)
+	unlock()
+	text, err := os.ReadFile(filepath.Join(dir, "pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := func(pid, ns string) string {
+		t.Helper()
+		link, err := os.Readlink("/proc/" + pid + "/ns/" + ns)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return link
+	}
+	for _, ns := range []string{"net", "mnt"} {
+		engine := of(strings.TrimSpace(string(text)), ns)
+		if engine == of("self", ns) || engine != of(strconv.Itoa(os.Getppid()), ns) {
+			t.Errorf("the engine has the lab's %s: %s", ns, engine)
+		}
+	}
 }
