@@ -19,7 +19,7 @@ func TestImageBuild(t *testing.T) {
 	e := rig.Start(t)
 	w := newWorld(t, standard, "")
 	var built builtShown
-	w.decode(&built, "", "image", "build", "sandbox", "--from-debootstrap", "--tag", "writ-sandbox:test", "--host", e.Host, "--json")
+	w.decode(&built, "", "image", "build", "sandbox", "--from-debootstrap", "--tag", e.Image, "--host", e.Host, "--json")
 	if built.Size < 100e6 || built.Size >= 500e6 || built.Base != "writ-base:bookworm" {
 		t.Errorf("built %+v; the sandbox has less than 500 MB", built)
 	}
@@ -103,15 +103,22 @@ func TestImageDebootstrapAsNobody(t *testing.T) {
 func TestImageInterrupted(t *testing.T) {
 	e := rig.Own(t)
 	w := newWorld(t, standard, "")
-	s := w.starts("image", "build", "sandbox", "--from-debootstrap", "--host", e.Host, "--verbose")
-	w.eventually("debootstrap does not work", func() bool { return strings.Contains(s.err.String(), "Retrieving ") })
+	tm := newTerminal(t, 60, 24)
+	cmd := w.on(tm, nil, "image", "build", "sandbox", "--from-debootstrap", "--host", e.Host)
+	tm.waits("does not show what debootstrap does", func() bool {
+		_, live, _ := strings.Cut(tm.raw(), "\r\x1b[Kmaking writ-base:bookworm with debootstrap; this takes a f…\r\n")
+		return strings.Contains(live, "s  Retrieving ")
+	})
 	if len(holders(w.home)) < 3 {
 		t.Errorf("only %v run for it: this test would not see what is left", holders(w.home))
 	}
-	s.cmd.Process.Signal(os.Interrupt)
-	if o := s.ends(); o.code != 1 || !strings.HasSuffix(o.err, "writ: interrupted; no image was made, and the next build goes on from the layers that are done\n") {
-		t.Errorf("interrupted: %+v", o)
+	tm.types("\x03")
+	if code := exit(t, cmd); code != 1 {
+		t.Errorf("interrupted: exit %d", code)
 	}
+	tm.waits("does not say how it ended", func() bool {
+		return strings.HasSuffix(tm.raw(), "\r\x1b[Kwrit: interrupted; no image was made, and the next build goes on from the layers that are done\r\n")
+	})
 	if left := holders(w.home); len(left) > 0 {
 		t.Errorf("left running: %v", left)
 	}
@@ -121,7 +128,7 @@ func TestImageInterrupted(t *testing.T) {
 
 	shared := rig.Start(t)
 	from, tag := unbuilt(t, shared), "writ-sandbox:interrupted"
-	s = w.starts("image", "build", "sandbox", "--from", from, "--tag", tag, "--host", shared.Host, "--verbose")
+	s := w.starts("image", "build", "sandbox", "--from", from, "--tag", tag, "--host", shared.Host, "--verbose")
 	var container string
 	w.eventually("the engine runs no step", func() bool {
 		_, step, _ := strings.Cut(s.err.String(), ": RUN ")

@@ -1,39 +1,57 @@
 package rig
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/moby/moby/client"
 
 	"github.com/writ-run/writ/sandbox/image"
 )
 
-const reference = "writ-sandbox:test"
+// name is what the images of tests are called; the tag is the recipe's digest, so that
+// checkouts with different ones do not take each other's away.
+const name = "writ-sandbox:test-"
 
 // made gives the image of the tests, built where there is none of today's recipe.
 func made(t testing.TB, e Engine) string {
 	t.Helper()
 	c := dial(t, e)
 	defer c.Close()
-	old, err := c.ImageInspect(t.Context(), reference)
-	if err == nil && old.Config != nil && old.Config.Labels[image.Made] == image.Digest("sandbox") {
-		return reference
+	tag := name + strings.TrimPrefix(image.Digest("sandbox"), "sha256:")[:12]
+	if _, err := c.ImageInspect(t.Context(), tag); err == nil {
+		return tag
 	}
 	if inLab() {
-		t.Fatalf("%s must be built, and this lab does not reach the packages: call rig.Start before lab.Run too", reference)
+		t.Fatalf("%s must be built, and this lab does not reach the packages: call rig.Start before lab.Run too", tag)
 	}
-	t.Logf("building %s: a few minutes, once", reference)
-	builder, berr := image.Open(t.Context(), e.Host)
-	if berr != nil {
-		t.Fatal(berr)
+	t.Logf("building %s: a minute or two, once", tag)
+	builder, err := image.Open(t.Context(), e.Host)
+	if err != nil {
+		t.Fatal(err)
 	}
 	defer builder.Close()
-	built, berr := builder.Build(t.Context(), image.Request{Name: "sandbox", Suite: "bookworm", Tag: reference})
-	if berr != nil {
-		t.Fatal(berr)
+	if _, err := builder.Build(t.Context(), image.Request{Name: "sandbox", Suite: "bookworm", Tag: tag}); err != nil {
+		t.Fatal(err)
 	}
-	if err == nil && old.ID != built.ID { // 300 MB that nobody names any more; who uses it keeps it
-		c.ImageRemove(t.Context(), old.ID, client.ImageRemoveOptions{PruneChildren: true})
+	forget(t, c, tag)
+	return tag
+}
+
+// forget removes images of recipes that nobody has worked on for a week. One that is in
+// use stays; the next time is soon enough.
+func forget(t testing.TB, c *client.Client, but string) {
+	t.Helper()
+	all, err := c.ImageList(t.Context(), client.ImageListOptions{})
+	if err != nil {
+		t.Fatal(err)
 	}
-	return reference
+	for _, s := range all.Items {
+		for _, tag := range s.RepoTags {
+			if strings.HasPrefix(tag, name) && tag != but && time.Since(time.Unix(s.Created, 0)) > 7*24*time.Hour {
+				c.ImageRemove(t.Context(), tag, client.ImageRemoveOptions{PruneChildren: true})
+			}
+		}
+	}
 }
