@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/writ-run/writ/config"
 	"github.com/writ-run/writ/sandbox/image"
 	"github.com/writ-run/writ/spell"
 )
@@ -25,14 +27,42 @@ func (a *app) imageCommand() *cobra.Command {
 		fmt.Fprintf(&about, "  %-11s %s\n", r.Name, r.About)
 	}
 	c.Long = `Container images that sandboxes of the driver docker run in, made by Docker or Podman
-on this machine, or where --host or $DOCKER_HOST says. They are yours to make: no agent
+on this machine, the one that the configuration means or --host. They are yours to make: no agent
 can. These can be built:
 
 ` + about.String() + `
 Images that were made here carry the label writ.managed=true. No others are listed or
 removed, nor are those that somebody built on one of them.`
-	c.PersistentFlags().StringVar(&host, "host", "", "where the engine listens, such as unix:///run/podman/podman.sock (default $DOCKER_HOST, else the sockets of Docker and Podman)")
+	c.PersistentFlags().StringVar(&host, "host", "", "where the engine listens, such as unix:///run/podman/podman.sock (default sandboxing.docker.host of the configuration, else $DOCKER_HOST, else the sockets of Docker and Podman)")
 	return c
+}
+
+// containerEngine is the one that the driver docker uses too, unless another is named.
+func (a *app) containerEngine(ctx context.Context, host string) (*image.Engine, error) {
+	if host == "" {
+		said, err := a.containerKeys()
+		if err != nil {
+			return nil, err
+		}
+		host = said.Host
+	}
+	return image.Open(ctx, host)
+}
+
+// containerKeys is what the configuration says of containers, where there is one.
+func (a *app) containerKeys() (config.Docker, error) {
+	path, err := config.Path(a.configFlag)
+	if err != nil {
+		return config.Docker{}, err
+	}
+	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) && a.configFlag == "" && os.Getenv("WRIT_CONFIG") == "" {
+		return config.Docker{}, nil
+	}
+	cfg, err := a.loadConfig()
+	if err != nil {
+		return config.Docker{}, err
+	}
+	return cfg.File.Sandboxing.Docker, nil
 }
 
 // longestBuild is when a build has hung: a mirror that says nothing ends it.
@@ -74,7 +104,7 @@ whatever becomes of the tag.`,
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), longestBuild)
 			defer cancel()
-			e, err := image.Open(ctx, *host)
+			e, err := a.containerEngine(ctx, *host)
 			if err != nil {
 				return err
 			}
@@ -159,7 +189,7 @@ func (a *app) imageList(host *string) *cobra.Command {
 build it otherwise now; it still works. Sizes count layers that images share in each.`,
 		Example: "  writ image list\n  writ image list --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			e, err := image.Open(cmd.Context(), *host)
+			e, err := a.containerEngine(cmd.Context(), *host)
 			if err != nil {
 				return err
 			}

@@ -14,12 +14,19 @@ func (a *app) imagePrune(host *string) *cobra.Command {
 		Use: "prune", Short: "Remove images that were built here and that nothing uses any more", Args: exactly(0, "no arguments"),
 		Long: `Remove images that were built here by a recipe that is stale, and that no container uses,
 running or not. With --all those of today's recipes go too. An image that others are built
-on stays with them, and so does what --keep names: a configuration may name an image that
-no container uses just now. Images of others are never touched.`,
+on stays with them, and so does what the configuration (sandboxing.docker.image) or --keep
+names. Images of others are never touched.`,
 		Example: `  writ image prune --dry-run
   writ image prune --all --keep writ-sandbox:latest`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			e, err := image.Open(cmd.Context(), *host)
+			said, err := a.containerKeys() // one that does not load names who knows which image
+			if err != nil {
+				return err
+			}
+			if said.Image != "" {
+				o.Keep = append(o.Keep, said.Image)
+			}
+			e, err := a.containerEngine(cmd.Context(), *host)
 			if err != nil {
 				return err
 			}

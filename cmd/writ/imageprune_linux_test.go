@@ -35,6 +35,10 @@ func TestImagePrune(t *testing.T) {
 	if out := w.must("", "image", "prune", "--dry-run", "--host", e.Host); !strings.HasPrefix(out, "would remove base ") || !strings.Contains(out, "(old:1, ") || strings.Count(out, "\n") != 1 {
 		t.Errorf("a dry run says %s", out)
 	}
+	named := newWorld(t, standard, "sandboxing: {docker: {host: '"+e.Host+"', image: 'old:1'}}\n")
+	if out := named.must("", "image", "prune"); !strings.HasPrefix(out, "kept base ") || !strings.Contains(out, "(old:1): --keep or the configuration names it\n") {
+		t.Errorf("what the configuration names: %s", out)
+	}
 	var did struct {
 		Removed, Kept []imageShown
 		DryRun        bool `json:"dry_run"`
@@ -43,7 +47,7 @@ func TestImagePrune(t *testing.T) {
 	if len(did.Removed) != 1 || did.Removed[0].Tags[0] != "old:1" || len(did.Kept) != 0 || did.DryRun {
 		t.Errorf("removed %+v", did)
 	}
-	if out := w.must("", "image", "prune", "--all", "--keep", "new:1", "--host", e.Host); !strings.HasPrefix(out, "kept base ") || !strings.HasSuffix(out, ": it is to be kept\nthere is nothing to remove\n") {
+	if out := w.must("", "image", "prune", "--all", "--keep", "new:1", "--host", e.Host); !strings.HasPrefix(out, "kept base ") || !strings.HasSuffix(out, ": --keep or the configuration names it\nthere is nothing to remove\n") {
 		t.Errorf("with --keep: %s", out)
 	}
 	var left []struct{ RepoTags []string }

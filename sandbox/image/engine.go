@@ -53,14 +53,9 @@ func Open(ctx context.Context, host string) (*Engine, error) {
 
 // sockets are where engines listen, in the order in which they are tried.
 func sockets() []string {
-	out := []string{"/var/run/docker.sock"}
-	dir := os.Getenv("XDG_RUNTIME_DIR")
-	if dir != "" {
-		out = append(out, filepath.Join(dir, "docker.sock"))
-	}
-	out = append(out, "/run/podman/podman.sock")
-	if dir != "" {
-		out = append(out, filepath.Join(dir, "podman/podman.sock"))
+	out := []string{"/var/run/docker.sock", "/run/podman/podman.sock"}
+	if dir := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
+		out = append(out, filepath.Join(dir, "docker.sock"), filepath.Join(dir, "podman/podman.sock"))
 	}
 	return out
 }

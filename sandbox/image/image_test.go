@@ -74,7 +74,7 @@ func TestOpen(t *testing.T) {
 	}
 	os.Unsetenv("DOCKER_HOST")
 	t.Setenv("XDG_RUNTIME_DIR", "/run/user/7")
-	if got := strings.Join(sockets(), " "); got != "/var/run/docker.sock /run/user/7/docker.sock /run/podman/podman.sock /run/user/7/podman/podman.sock" {
+	if got := strings.Join(sockets(), " "); got != "/var/run/docker.sock /run/podman/podman.sock /run/user/7/docker.sock /run/user/7/podman/podman.sock" {
 		t.Errorf("looks at %s", got)
 	}
 }

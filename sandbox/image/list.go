@@ -22,6 +22,7 @@ type Image struct {
 	Created time.Time
 	Current bool // made by today's recipe
 	Used    int  // by how many containers, running or not
+	digests []string
 }
 
 // List gives the images that were made here, the newest first. What others built on one
@@ -47,7 +48,7 @@ func (e *Engine) List(ctx context.Context) ([]Image, error) {
 		kind := s.Labels[Kind]
 		out = append(out, Image{
 			ID: s.ID, Kind: kind, Tags: tags(s), Size: s.Size, Created: time.Unix(s.Created, 0), Used: users[s.ID],
-			Current: s.Labels[Made] != "" && s.Labels[Made] == Digest(kind),
+			Current: s.Labels[Made] != "" && s.Labels[Made] == Digest(kind), digests: s.RepoDigests,
 		})
 	}
 	slices.SortStableFunc(out, func(a, b Image) int { return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(a.ID, b.ID)) })

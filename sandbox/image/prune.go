@@ -12,7 +12,7 @@ import (
 // PruneOptions say what Prune removes.
 type PruneOptions struct {
 	All    bool     // those of today's recipes too
-	Keep   []string // tags or ids that stay, whatever they are
+	Keep   []string // tags, digests or ids that stay, whatever they are
 	DryRun bool     // nothing is removed
 }
 
@@ -41,7 +41,7 @@ func (e *Engine) Prune(ctx context.Context, o PruneOptions) ([]Pruned, error) {
 		case i.Used > 1:
 			p.Kept = fmt.Sprintf("%d containers use it", i.Used)
 		case slices.ContainsFunc(o.Keep, i.named):
-			p.Kept = "it is to be kept"
+			p.Kept = "--keep or the configuration names it"
 		default:
 			going[i.ID] = true
 		}
@@ -66,10 +66,11 @@ func (e *Engine) Prune(ctx context.Context, o PruneOptions) ([]Pruned, error) {
 	return out, nil
 }
 
-// named tells whether somebody means an image: by its id, the beginning of it, or a tag.
+// named tells whether somebody means an image: by its id, the beginning of it, a tag, or the
+// digest that a registry gave it.
 func (i Image) named(by string) bool {
 	id := strings.TrimPrefix(by, "sha256:")
-	return len(id) >= 12 && strings.HasPrefix(strings.TrimPrefix(i.ID, "sha256:"), id) || slices.Contains(i.Tags, by) || slices.Contains(i.Tags, by+":latest")
+	return len(id) >= 12 && strings.HasPrefix(strings.TrimPrefix(i.ID, "sha256:"), id) || slices.Contains(i.Tags, by) || slices.Contains(i.Tags, by+":latest") || slices.Contains(i.digests, by)
 }
 
 // below are the images that those which stay are built on, as far as the engine says.

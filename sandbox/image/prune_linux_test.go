@@ -147,7 +147,7 @@ func TestPrune(t *testing.T) {
 	is(t, "listed", strings.Join(listed, " "), "ours:below ours:current ours:pinned ours:stale ours:used")
 
 	o := image.PruneOptions{Keep: []string{"ours:pinned"}, DryRun: true}
-	becomes := "ours:below another image is built on it, ours:pinned it is to be kept, ours:stale, ours:used a container uses it"
+	becomes := "ours:below another image is built on it, ours:pinned --keep or the configuration names it, ours:stale, ours:used a container uses it"
 	is(t, "a dry run", e.pruned(o), becomes)
 	is(t, "after a dry run", e.tags(), everything)
 	o.DryRun = false
@@ -155,7 +155,7 @@ func TestPrune(t *testing.T) {
 	is(t, "left", e.tags(), "derived:1 foreign:1 ours:below ours:current ours:pinned ours:used")
 
 	o = image.PruneOptions{All: true, Keep: []string{current[:20]}}
-	is(t, "all but one", e.pruned(o), "ours:below another image is built on it, ours:current it is to be kept, ours:pinned, ours:used a container uses it")
+	is(t, "all but one", e.pruned(o), "ours:below another image is built on it, ours:current --keep or the configuration names it, ours:pinned, ours:used a container uses it")
 	is(t, "all", e.pruned(image.PruneOptions{All: true}), "ours:below another image is built on it, ours:current, ours:used a container uses it")
 	is(t, "left of all", e.tags(), "derived:1 foreign:1 ours:below ours:used")
 }
