@@ -128,7 +128,7 @@ var owners = map[string]struct {
 	"github.com/google/go-cmp":               {[]string{"*"}, "tests"},
 	"github.com/rogpeppe/go-internal":        {[]string{"cmd/writ"}, "scripts of the command line, in tests"},
 	"os/exec":                                {[]string{"egress/lab", "sandbox/docker", "sandbox/image", "sandbox/native", "sandbox/probe", "sandbox/prove", "sandbox/rig", "sandbox/seatbelt", "sandbox/subprocess", "sandbox/supervise", "sandbox/wrapped", "sandbox/confine", "cmd/writ", "bench", "conformance"}, "starting programs is for drivers and the command line"},
-	"unsafe":                                 {[]string{"wire", "sandbox/prove", "sandbox/restrict"}, "hashing a string without copying it; handing a filter to the kernel"},
+	"unsafe":                                 {[]string{"bench", "wire", "sandbox/prove", "sandbox/restrict"}, "hashing a string without copying it; handing a filter to the kernel; parties of a bench that cost next to nothing"},
 	"github.com/modelcontextprotocol/go-sdk": {[]string{"conformance", "mcpserver", "upstream"}, "the protocol"},
 	"net/http":                               {[]string{"api", "bench", "client", "conformance", "egress", "egress/lab", "mcpserver", "notify", "oauth", "secret", "tool/external", "tool/web", "upstream"}, "serving is for the front door, dialling for its client and for the way out; notify, secret, tool/external and tool/web make requests for a way that they are given"},
 	"plugin":                                 {nil, "code that nobody decided about"},
