@@ -54,7 +54,7 @@ func confine(j job) (supervise.Command, *supervise.Failure) {
 	if c.Path, err = look(c); err != nil {
 		return c, supervise.Failed(supervise.StepFind, err)
 	}
-	if c.Listed {
+	if c.Listed && j.Spaces { // else nobody claims that only listed programs run
 		if err := j.noPrograms(c.Path); err != nil {
 			return c, supervise.Failed(supervise.StepMount, err)
 		}
@@ -78,7 +78,11 @@ func confine(j job) (supervise.Command, *supervise.Failure) {
 // somebody may have moved something before it did.
 func (j *job) found() error {
 	for _, f := range j.Shown {
-		if now, err := wrapped.Seen(f.Path); err != nil || now != f {
+		now, err := wrapped.Seen(f.Path)
+		if errors.Is(err, os.ErrPermission) {
+			continue // the user of the box cannot get there
+		}
+		if err != nil || now != f {
 			return fmt.Errorf("%s is not what it was when this was decided; something moved it while the box was made, try again", f.Path)
 		}
 	}

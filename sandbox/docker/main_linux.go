@@ -1,15 +1,19 @@
 package docker
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"os/signal"
 	"runtime"
+	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/writ-run/writ/sandbox/probe"
 	"github.com/writ-run/writ/sandbox/supervise"
@@ -66,6 +70,9 @@ func hold() {
 		fmt.Fprintln(os.Stderr, err)
 		unix.Exit(1)
 	}
+	// The kernel of runsc has no such thing: what a command leaves behind is found by there
+	// being nothing else in the container.
+	ends.Orphans = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == unix.EINVAL
 	s, j := supervise.UpWith[job](ends)
 	before := bounds()
 	cmd := becoming(j)
@@ -83,7 +90,11 @@ func hold() {
 				cmd.Process.Kill()
 			})
 			how := supervise.Ended(command)
-			supervise.KillAll()
+			if ends.Orphans {
+				killOthers()
+			} else {
+				supervise.KillAll()
+			}
 			close(over)
 			if limit := met.Load(); limit != nil {
 				return how, *limit
@@ -91,6 +102,30 @@ func hold() {
 			return how, bounds().since(before, how)
 		},
 	})
+}
+
+// killOthers kills everything in the container but its first process and this one, and
+// returns when nothing else is there.
+func killOthers() {
+	self := strconv.Itoa(os.Getpid())
+	for {
+		unix.Kill(-1, unix.SIGKILL)
+		for {
+			if pid, _ := unix.Wait4(-1, nil, unix.WNOHANG, nil); pid <= 0 {
+				break
+			}
+		}
+		entries, err := os.ReadDir("/proc")
+		alive := slices.ContainsFunc(entries, func(e os.DirEntry) bool {
+			_, err := strconv.Atoi(e.Name())
+			status, gone := os.ReadFile("/proc/" + e.Name() + "/status")
+			return err == nil && gone == nil && e.Name() != "1" && e.Name() != self && !bytes.Contains(status, []byte("\nState:\tZ"))
+		})
+		if err == nil && !alive {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // becoming is the process that becomes the command, in namespaces of its own, of users and

@@ -166,7 +166,21 @@ func (p *plan) runBy(ctx context.Context, c *running, covers covers) (sandbox.Bo
 	terms := supervise.Terms{Holds: true, Wall: p.Wall, Grace: p.Grace, Explain: func(said string) error {
 		return writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: the container does not run this program: "+said, errors.New(said))
 	}}
+	if !own { // and it numbers files itself: what was shown is looked at from here
+		j.Shown, j.Hidden = nil, nil
+		terms.Check = p.unmoved
+	}
 	return supervise.Over(ctx, link, terms, j, p.spec)
+}
+
+// unmoved reports whether everything is still where it was when this was planned.
+func (p *plan) unmoved() error {
+	for _, was := range slices.Concat(p.shown, p.hidden) {
+		if now, err := wrapped.Seen(was.Path); err != nil || now != was {
+			return writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: "+was.Path+": something moved it while the box was made; try again", err)
+		}
+	}
+	return nil
 }
 
 // covers are how the protected names of what a run may write are kept.
@@ -176,6 +190,9 @@ type covers []*protect.Cover
 func (p *plan) cover(ctx context.Context) (all covers, err error) {
 	if p.driver.finder == nil || p.readOnly() {
 		return nil, nil
+	}
+	if p.driver.opts.Runtime == runsc {
+		return nil, writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: runtime runsc cannot keep protected names in what a container may write; use sandboxing.docker.mount_mode: ro, or runtime: runc", nil)
 	}
 	for _, root := range p.Write {
 		if info, err := os.Stat(root); err != nil || !info.IsDir() || p.Unprotected(root) {

@@ -66,6 +66,12 @@ type Limit struct {
 	Max  uint64
 }
 
+// Spare reports whether it bounds what a box has no use for: real-time priority, queues and
+// the like, which a kernel that keeps no such limit does not have either.
+func (l Limit) Spare() bool {
+	return slices.Contains([]int{unix.RLIMIT_MSGQUEUE, unix.RLIMIT_MEMLOCK, unix.RLIMIT_NICE, unix.RLIMIT_RTPRIO, unix.RLIMIT_SIGPENDING, unix.RLIMIT_NPROC}, l.What)
+}
+
 // All is every limit that a box gets, those that are the same for each included. What
 // this process has less of stays so: raising would need a privilege, and never is the
 // wish.

@@ -22,7 +22,11 @@ func Limits(l reach.Limits, argv, env []string) error {
 		return err
 	}
 	for _, r := range all {
-		if err := unix.Setrlimit(r.What, &unix.Rlimit{Cur: r.Max, Max: r.Max}); err != nil {
+		err := unix.Setrlimit(r.What, &unix.Rlimit{Cur: r.Max, Max: r.Max})
+		if err == unix.EPERM && r.Spare() {
+			continue // the kernel of runsc keeps none of these
+		}
+		if err != nil {
 			return fmt.Errorf("limit %d: %w", r.What, err)
 		}
 	}

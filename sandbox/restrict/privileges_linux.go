@@ -31,7 +31,7 @@ func Privileges(as *syscall.Credential) error {
 			return err
 		}
 	}
-	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
+	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil && err != unix.EINVAL { // else this kernel has none
 		return fmt.Errorf("ambient capabilities: %w", err)
 	}
 	var none [2]unix.CapUserData

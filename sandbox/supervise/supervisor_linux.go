@@ -27,6 +27,7 @@ type Ends struct {
 	Control io.Reader   // the job, then messages; its end is the end of the box
 	Status  io.Writer   // one line a message
 	Stdio   [3]*os.File // those of the command
+	Orphans bool        // those of the box become children of somebody else: this kernel knows it no other way
 	Drained func()      // returns when what was written to the last two has been passed on; nil: at once
 }
 
@@ -58,7 +59,7 @@ func Up[J any]() (*Supervisor, J) {
 // UpWith is the same with ends that are not the usual descriptors.
 func UpWith[J any](e Ends) (*Supervisor, J) {
 	s := &Supervisor{control: bufio.NewReader(e.Control), say: json.NewEncoder(e.Status), stdio: e.Stdio, drained: e.Drained}
-	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil && !e.Orphans {
 		s.fail(Failed(StepJob, err))
 	}
 	s.say.Encode(status{Up: true})
