@@ -92,7 +92,7 @@ func (p *plan) build(ctx context.Context, show map[string]string) error {
 const ownPids = 32
 
 // small is the environment of this program in a container.
-var small = []string{"GOGC=off", "GOMAXPROCS=1", "GORACE=atexit_sleep_ms=0"}
+var small = []string{"GOGC=off", "GOMAXPROCS=1", "GODEBUG=", "GOTRACEBACK=none", "GORACE=atexit_sleep_ms=0"} // whatever an image says
 
 func tmpfs(size int64, mode, exec string) string {
 	return fmt.Sprintf("rw,nosuid,nodev,%s,size=%d,mode=%s,nr_inodes=65536", exec, size, mode)
