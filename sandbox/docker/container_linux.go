@@ -53,15 +53,17 @@ func (p *plan) build(ctx context.Context, show map[string]string) error {
 		OpenStdin: true, StdinOnce: true, AttachStdin: true, NetworkDisabled: true, StopSignal: "SIGKILL",
 	}
 	d.mu.Lock()
-	engineRoot, apparmor := d.root, d.apparmor
+	engineRoot, apparmor, podman := d.root, d.apparmor, d.podman
 	d.mu.Unlock()
 	pids := d.opts.Pids + ownPids
 	p.host = &container.HostConfig{
 		NetworkMode: "none", IpcMode: "private", CgroupnsMode: "private", Runtime: d.opts.Runtime,
 		ReadonlyRootfs: true, CapDrop: []string{"ALL"}, SecurityOpt: []string{"no-new-privileges:true", "seccomp=" + profile},
 		AutoRemove: !p.leaves(), LogConfig: container.LogConfig{Type: "none"}, ShmSize: d.opts.Tmpfs,
-		Resources: container.Resources{Memory: d.opts.Memory, MemorySwap: d.opts.Memory, NanoCPUs: int64(d.opts.CPU * 1e9), PidsLimit: &pids},
-		Tmpfs:     map[string]string{},
+		Resources: container.Resources{Memory: d.opts.Memory, MemorySwap: d.opts.Memory, NanoCPUs: int64(d.opts.CPU * 1e9), PidsLimit: &pids,
+			// Those of single processes are set inside; an engine's own may be more than it can give.
+			Ulimits: []*container.Ulimit{{Name: "nofile", Soft: 16384, Hard: 16384}, {Name: "nproc", Soft: 32768, Hard: 32768}, {Name: "core"}}},
+		Tmpfs: map[string]string{},
 	}
 	if apparmor { // no command mounts anything: its own filter of system calls says so
 		p.host.SecurityOpt = append(p.host.SecurityOpt, "apparmor=unconfined")
@@ -72,6 +74,12 @@ func (p *plan) build(ctx context.Context, show map[string]string) error {
 	if image.Config != nil { // what an image wants to have written is the box's own, and bounded
 		for dir := range image.Config.Volumes {
 			p.host.Tmpfs[dir] = tmpfs(d.opts.Tmpfs, "1777", "noexec")
+		}
+	}
+	if podman {
+		p.host.SecurityOpt[1] = "seccomp=" + own.calls
+		for dir, how := range p.host.Tmpfs { // it has no word for the number of files
+			p.host.Tmpfs[dir] = strings.TrimSuffix(how, inodes)
 		}
 	}
 	p.bind(program, inBox, true)
@@ -94,8 +102,10 @@ const ownPids = 32
 // small is the environment of this program in a container.
 var small = []string{"GOGC=off", "GOMAXPROCS=1", "GODEBUG=", "GOTRACEBACK=none", "GORACE=atexit_sleep_ms=0"} // whatever an image says
 
+const inodes = ",nr_inodes=65536"
+
 func tmpfs(size int64, mode, exec string) string {
-	return fmt.Sprintf("rw,nosuid,nodev,%s,size=%d,mode=%s,nr_inodes=65536", exec, size, mode)
+	return fmt.Sprintf("rw,nosuid,nodev,%s,size=%d,mode=%s", exec, size, mode) + inodes
 }
 
 // bind shows a file or directory of this machine. What is mounted below one that is
@@ -213,10 +223,11 @@ func (p *plan) create(ctx context.Context) (*running, error) {
 		return nil, d.failed("make a container", err)
 	}
 	c := &running{driver: d, engine: engine, id: made.ID, name: name, user: config.User, leave: p.leaves(), dead: make(chan struct{})}
-	held, err := engine.ContainerAttach(ctx, made.ID, client.ContainerAttachOptions{Stream: true, Stdin: true, Stdout: true})
+	_, err = engine.ContainerStart(ctx, made.ID, client.ContainerStartOptions{})
+	var held client.ContainerAttachResult
 	if err == nil {
+		held, err = engine.ContainerAttach(ctx, made.ID, client.ContainerAttachOptions{Stream: true, Stdin: true, Stdout: true})
 		c.held = held.HijackedResponse
-		_, err = engine.ContainerStart(ctx, made.ID, client.ContainerStartOptions{})
 	}
 	if err != nil {
 		close(c.dead)

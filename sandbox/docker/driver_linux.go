@@ -25,6 +25,7 @@ type Driver struct {
 
 	mu       sync.Mutex
 	engine   *client.Client
+	podman   bool   // it takes a filter of system calls by its file
 	root     string // where the engine keeps its files
 	apparmor bool   // its own profile of that lets nothing mount, also not over protected names
 	files    *files

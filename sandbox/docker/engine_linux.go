@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/containerd/errdefs"
+	"github.com/moby/moby/api/types/system"
 	"github.com/moby/moby/client"
 	"github.com/writ-run/writ"
 )
@@ -81,7 +82,12 @@ func (d *Driver) reachable(ctx context.Context) error {
 	if err != nil {
 		return d.failed("tell about itself", err)
 	}
+	version, err := c.ServerVersion(ctx, client.ServerVersionOptions{})
+	if err != nil {
+		return d.failed("tell about itself", err)
+	}
 	d.mu.Lock()
+	d.podman = slices.ContainsFunc(version.Components, func(c system.ComponentVersion) bool { return strings.Contains(c.Name, "Podman") })
 	d.root, d.apparmor = about.Info.DockerRootDir, slices.ContainsFunc(about.Info.SecurityOptions, func(o string) bool { return strings.Contains(o, "apparmor") })
 	d.mu.Unlock()
 	return nil

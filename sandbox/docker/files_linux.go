@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/sandbox/calls"
 )
 
 // files are what boxes are shown of the driver's own.
@@ -14,6 +15,7 @@ type files struct {
 	nothing string // a file that cannot be read
 	names   string // resolv.conf
 	hosts   string
+	calls   string // the filter of system calls of a container
 }
 
 // own makes them, once.
@@ -23,14 +25,19 @@ func (d *Driver) own() (*files, error) {
 	if d.files != nil {
 		return d.files, nil
 	}
-	f := &files{dir: d.opts.State, nothing: filepath.Join(d.opts.State, "nothing"), names: filepath.Join(d.opts.State, "resolv.conf"), hosts: filepath.Join(d.opts.State, "hosts")}
-	err := os.MkdirAll(f.dir, 0o711) // the user of a box has to get to them
+	f := &files{dir: d.opts.State, nothing: filepath.Join(d.opts.State, "nothing"), names: filepath.Join(d.opts.State, "resolv.conf"), hosts: filepath.Join(d.opts.State, "hosts"), calls: filepath.Join(d.opts.State, "seccomp.json")}
+	profile, err := calls.Profile()
+	if err != nil {
+		return nil, writ.Fail(writ.Internal, "the box could not be described", err)
+	}
+	err = os.MkdirAll(f.dir, 0o711) // the user of a box has to get to them
 	for path, is := range map[string]struct {
 		text string
 		mode os.FileMode
 	}{
 		f.nothing: {"", 0},
 		f.names:   {"nameserver 127.0.0.1\noptions timeout:5 attempts:2\n", 0o444},
+		f.calls:   {profile, 0o444},
 		f.hosts:   {"127.0.0.1 localhost\n::1 localhost\n", 0o444},
 	} {
 		next := path + ".next"
