@@ -2,10 +2,13 @@ package config
 
 import (
 	"fmt"
+	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
 
+	"github.com/writ-run/writ/action"
+	"github.com/writ-run/writ/host"
 	"github.com/writ-run/writ/strict"
 )
 
@@ -21,10 +24,37 @@ type Docker struct {
 	TmpfsSize      Bytes     `yaml:"tmpfs_size"`
 	MountMode      MountMode `yaml:"mount_mode"`
 	AutoRemove     bool      `yaml:"auto_remove"`
+
+	Network          DockerNetwork                     `yaml:"network"`
+	NetworkOverrides map[action.Category]DockerNetwork `yaml:"network_overrides"`
+	AllowedHosts     []string                          `yaml:"allowed_hosts"` // none: those that the agent may reach
+	DNSAllowed       bool                              `yaml:"dns_allowed"`
+	LoopbackAllowed  bool                              `yaml:"loopback_allowed"`
+	SidecarPidsLimit int                               `yaml:"sidecar_pids_limit"`
+	SidecarTmpfsSize Bytes                             `yaml:"sidecar_tmpfs_size"`
+}
+
+// Same reports whether two set the driver alike. What calls are decided by may differ.
+func (s Docker) Same(o Docker) bool {
+	s.Network, s.NetworkOverrides, s.AllowedHosts = o.Network, o.NetworkOverrides, o.AllowedHosts
+	return reflect.DeepEqual(s, o)
+}
+
+// DockerNetwork is none, or bridge: what the agent may reach, by the way out, and never a
+// bridge of the engine.
+type DockerNetwork string
+
+// UnmarshalText takes both.
+func (n *DockerNetwork) UnmarshalText(b []byte) error {
+	return word(n, "network of containers", b, "none", "bridge")
 }
 
 func dockerDefaults() Docker {
-	return Docker{Image: "writ-sandbox:latest", MemoryLimit: 512 << 20, CPULimit: 1, TimeoutSeconds: 120, PidsLimit: 64, TmpfsSize: 64 << 20, MountMode: "ro", AutoRemove: true}
+	return Docker{
+		Image: "writ-sandbox:latest", MemoryLimit: 512 << 20, CPULimit: 1, TimeoutSeconds: 120, PidsLimit: 64, TmpfsSize: 64 << 20, MountMode: "ro", AutoRemove: true,
+		Network: "none", NetworkOverrides: map[action.Category]DockerNetwork{action.Database: "bridge", action.Web: "bridge"}, DNSAllowed: true, LoopbackAllowed: true,
+		SidecarPidsLimit: 32, SidecarTmpfsSize: 8 << 20,
+	}
 }
 
 // MountMode says whether a container can write what its call may.
@@ -99,6 +129,17 @@ func (c *Config) checkDocker(d *strict.File) {
 	within("memory_limit", int64(s.MemoryLimit)>>20, 16, 1<<20, "m")
 	within("tmpfs_size", int64(s.TmpfsSize)>>10, 64, 1<<30, "k")
 	within("pids_limit", int64(s.PidsLimit), 32, 1<<20, "")
+	within("sidecar_pids_limit", int64(s.SidecarPidsLimit), 16, 1<<20, "")
+	within("sidecar_tmpfs_size", int64(s.SidecarTmpfsSize)>>10, 64, 1<<30, "k")
+	c.DockerHosts = nil
+	for i, text := range s.AllowedHosts {
+		p, err := host.ParsePattern(text)
+		if err != nil {
+			d.Reject(fmt.Sprintf("%sallowed_hosts[%d]", key, i), "%v", err)
+			continue
+		}
+		c.DockerHosts = append(c.DockerHosts, p)
+	}
 	within("timeout_seconds", int64(s.TimeoutSeconds), 1, 600, "")
 	if s.CPULimit < 0.01 || s.CPULimit > 1024 {
 		d.Reject(key+"cpu_limit", "must be 0.01 to 1024")

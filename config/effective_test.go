@@ -79,7 +79,7 @@ sandboxing:
     workspace_only: false
     restricted_path: false
     extra_safe_path_prefixes: [/opt/tools]
-  docker: {host: 'unix:///x', image: 'a:1', runtime: runsc, memory_limit: 1g, cpu_limit: 2, timeout_seconds: 60, pids_limit: 100, tmpfs_size: 1m, mount_mode: rw, auto_remove: false}
+  docker: {host: 'unix:///x', image: 'a:1', runtime: runsc, memory_limit: 1g, cpu_limit: 2, timeout_seconds: 60, pids_limit: 100, tmpfs_size: 1m, mount_mode: rw, auto_remove: false, network: bridge, network_overrides: {terminal: none}, allowed_hosts: ["a.example:443"], dns_allowed: false, loopback_allowed: false, sidecar_pids_limit: 40, sidecar_tmpfs_size: 2m}
   lifecycle: {strategy: per-task, grace: 1m, idle: 10m}
 approvals:
   expiry: 1h

@@ -281,6 +281,20 @@ var rows = []row{
 		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.File.Sandboxing.Docker.AutoRemove) }, first: "true", then: "false"},
 	{key: "sandboxing.docker.timeout_seconds", text: "version: 1\nsandboxing: {docker: {timeout_seconds: $X}}\n", one: "1", other: "600", engine: true,
 		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.File.Sandboxing.Docker.TimeoutSeconds) }, first: "1", then: "600"},
+	{key: "sandboxing.docker.network", text: oneAgent + "sandboxing: {default_backend: docker, docker: {network: $X}}\nagents: {bot: {workspace: main}}\n", one: "none", other: "bridge",
+		see: reach("shell_command"), first: closedContainer, then: "ask hosts [example.com:443]"},
+	{key: "sandboxing.docker.network_overrides.*", text: oneAgent + "sandboxing: {default_backend: docker, docker: {network_overrides: {terminal: $X}}}\nagents: {bot: {workspace: main}}\n", one: "none", other: "bridge",
+		see: reach("shell_command"), first: closedContainer, then: "ask hosts [example.com:443]"},
+	{key: "sandboxing.docker.allowed_hosts", text: oneAgent + "sandboxing: {default_backend: docker, docker: {network: bridge, allowed_hosts: $X}}\nagents: {bot: {workspace: main}}\n", one: "['b.example']", other: "['b.example', '*.com:443']",
+		see: reach("shell_command"), first: "deny network: argument /hosts/0: host \"example.com:443\" is not among sandboxing.docker.allowed_hosts", then: "ask hosts [example.com:443]"},
+	{key: "sandboxing.docker.dns_allowed", text: "version: 1\nsandboxing: {docker: {dns_allowed: $X}}\n", one: "true", other: "false", engine: true,
+		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.File.Sandboxing.Docker.DNSAllowed) }, first: "true", then: "false"},
+	{key: "sandboxing.docker.loopback_allowed", text: "version: 1\nsandboxing: {docker: {loopback_allowed: $X}}\n", one: "true", other: "false", engine: true,
+		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.File.Sandboxing.Docker.LoopbackAllowed) }, first: "true", then: "false"},
+	{key: "sandboxing.docker.sidecar_pids_limit", text: "version: 1\nsandboxing: {docker: {sidecar_pids_limit: $X}}\n", one: "16", other: "100", engine: true,
+		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.File.Sandboxing.Docker.SidecarPidsLimit) }, first: "16", then: "100"},
+	{key: "sandboxing.docker.sidecar_tmpfs_size", text: "version: 1\nsandboxing: {docker: {sidecar_tmpfs_size: $X}}\n", one: "64k", other: "1m", engine: true,
+		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.File.Sandboxing.Docker.SidecarTmpfsSize) }, first: "65536", then: "1048576"},
 	{key: "sandboxing.lifecycle.strategy", text: "version: 1\nsandboxing: {lifecycle: {strategy: $X}}\n", one: "per-task", other: "per-call", engine: true,
 		see: func(_ testing.TB, c *Config) string { return string(c.File.Sandboxing.Lifecycle.Strategy) }, first: "per-task", then: "per-call"},
 	{key: "sandboxing.lifecycle.grace", text: "version: 1\nsandboxing: {lifecycle: {grace: $X}}\n", one: "1s", other: "2m", engine: true,
@@ -447,6 +461,9 @@ func TestI13(t *testing.T) {
 	}
 }
 
+const closedContainer = "deny network: argument /hosts/0: host \"example.com:443\" cannot be reached: category terminal runs on docker with network: none; " +
+	"an operator opens it: sandboxing.docker.network_overrides: {terminal: bridge}"
+
 // input is what the engine hands to deciding, from one configuration.
 func input(t testing.TB, c *Config) decide.Input {
 	f := c.File
@@ -460,6 +477,13 @@ func input(t testing.TB, c *Config) decide.Input {
 			Grace: time.Duration(f.Sandboxing.Subprocess.KillGraceSeconds) * time.Second,
 		},
 	}
+	d := f.Sandboxing.Docker
+	outside := &decide.Outside{Driver: "docker", ByCategory: map[action.Category]access.Set[bool]{}}
+	outside.Open.V, outside.Hosts.V = d.Network == "bridge", c.DockerHosts
+	for k, n := range d.NetworkOverrides {
+		outside.ByCategory[k] = access.Set[bool]{V: n == "bridge"}
+	}
+	in.Backends.Outside = map[string]*decide.Outside{"docker": outside}
 	in.Connections = map[string]decide.Connection{}
 	for name, n := range c.Connections {
 		in.Connections[name] = decide.Connection{Host: n.Host, Sensitive: c.Sensitivity(name), Agents: c.Users(name)}

@@ -15,6 +15,7 @@ import (
 	"github.com/writ-run/writ/access"
 	"github.com/writ-run/writ/action"
 	"github.com/writ-run/writ/disclose"
+	"github.com/writ-run/writ/host"
 	"github.com/writ-run/writ/policy"
 	"github.com/writ-run/writ/strict"
 	"github.com/writ-run/writ/tool/external"
@@ -28,26 +29,27 @@ type Config struct {
 	Disclosure disclose.Settings // which tools a model is shown at once
 	Warnings   []string          // things that hold but are probably not meant
 
-	Types      *action.Registry
-	Agents     []access.Agent
-	Presets    map[access.Autonomy]access.Set[action.Lists]
-	Limits     map[string]Limits // by tool
-	StatePath  string            // resolved store.path
-	Witness    string
-	lines      map[string]int
-	trails     map[string][]string // by key, what a path leads through
-	workspaces map[string]access.Workspace
-	levels     map[access.Level]access.Constraints
-	roles      map[string]access.Role
-	certified  map[string]string   // agents by what their certificates have
-	users      map[uint32][]string // agents by user
-	tools      []string            // names of the tools there are
-	toolsErr   error               // why they could not be read
-	placed     map[string]string   // by key, where what is in files of their own was written
-	Egress     []Said              // what is said of hosts
-	Git        Git                 // what git's tools may reach besides
-	SSH        SSH                 // how git's tools get to servers by ssh
-	serversErr error               // what is wrong with those files
+	Types       *action.Registry
+	Agents      []access.Agent
+	Presets     map[access.Autonomy]access.Set[action.Lists]
+	Limits      map[string]Limits // by tool
+	StatePath   string            // resolved store.path
+	Witness     string
+	lines       map[string]int
+	trails      map[string][]string // by key, what a path leads through
+	workspaces  map[string]access.Workspace
+	levels      map[access.Level]access.Constraints
+	roles       map[string]access.Role
+	certified   map[string]string   // agents by what their certificates have
+	users       map[uint32][]string // agents by user
+	tools       []string            // names of the tools there are
+	toolsErr    error               // why they could not be read
+	placed      map[string]string   // by key, where what is in files of their own was written
+	Egress      []Said              // what is said of hosts
+	Git         Git                 // what git's tools may reach besides
+	DockerHosts host.Patterns       // all that containers reach; none: what agents may
+	SSH         SSH                 // how git's tools get to servers by ssh
+	serversErr  error               // what is wrong with those files
 
 	Connections map[string]external.Connection
 	secretFiles []string // where references to files lead

@@ -66,6 +66,7 @@ type Backends struct {
 	Default    string // "auto" or a driver
 	ByCategory map[action.Category]string
 	Wall       map[string]time.Duration // by driver, where it has one of its own
+	Outside    map[string]*Outside      // by driver, where it has a say in it
 }
 
 // For is the driver chosen for a category; empty means any that holds all.
@@ -120,6 +121,8 @@ type link struct {
 	agent *access.Agent
 	tool  *tool.Tool
 	own   string // the call's own workspace: writing elsewhere is class write
+	// outside is what the driver has to say about hosts; nil: nothing.
+	outside *Outside
 }
 
 // New works out every pair.
@@ -237,6 +240,11 @@ func (d *Decider) target(out *writ.Decision, chain []link, t *writ.Target) {
 		return
 	case d.hidden(out, t):
 		return
+	case t.Kind == writ.TargetHost:
+		if why := chain[0].outside.Refuses(chain[0].tool.Category, t.Host); why.Source != "" {
+			add(out, why.Effect, why.Source, why.Where, "argument %s: %s", policy.Shown(t.Pointer), why.Text)
+			return
+		}
 	}
 	outside := false
 	for i := range chain {

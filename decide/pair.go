@@ -29,13 +29,14 @@ func (in *Input) variants(c chain, t *tool.Tool, s Standing, counted bool) *vari
 // pair collects every reason that does not depend on a call's arguments, for one
 // agent without its ancestors.
 func (in *Input) pair(a *access.Agent, t *tool.Tool, act action.Type, s Standing) *pair {
-	p := &pair{effect: writ.Allow, class: s.Class, action: string(act), links: []link{{a, t, ownWorkspace(a)}}}
+	p := &pair{effect: writ.Allow, class: s.Class, action: string(act), links: []link{{agent: a, tool: t, own: ownWorkspace(a)}}}
 	p.risk = max(risk(t.Policy.Risk), risk(in.Types.Risk(act))).String()
 	p.say(permit(a, t))
 	p.say(terminalReason(a, t), gitReason(a, act))
 	p.say(approvalReasons(a, act)...)
 	p.say(in.autonomyReason(a, act))
 	p.confine = in.confinement(a, t)
+	p.links[0].outside = in.Backends.Outside[p.confine.Backend]
 	for _, root := range p.confine.Write {
 		if !policy.Below(root, p.links[0].own) && !s.waived {
 			p.class = writ.ClassWrite // it declares that it writes there

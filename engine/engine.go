@@ -200,7 +200,7 @@ func (e *Engine) build(cfg *config.Config, launcher []string, servers []Server) 
 	e.broker = egress.New(egress.Options{})
 	e.ownBroker = egress.New(egress.Options{Limits: egress.Limits{Connections: 4096, Bytes: math.MaxInt64, Idle: -1}})
 	own := native.New(native.Options{Options: every, Program: programOf(launcher), Deployment: deployment(cfg.StatePath), Outlet: e.outlet})
-	e.docker = docker.New(dockerOptions(cfg, every, programOf(launcher)))
+	e.docker = docker.New(e.dockerOptions(cfg, every, programOf(launcher)))
 	e.drivers = sandbox.Set{own,
 		bwrap.New(bwrap.Options{Options: every, Program: programOf(launcher)}),
 		firejail.New(firejail.Options{Options: every, Program: programOf(launcher)}),
@@ -225,16 +225,6 @@ func (e *Engine) build(cfg *config.Config, launcher []string, servers []Server) 
 func lifecycle(cfg *config.Config) sandbox.Lifecycle {
 	l := cfg.File.Sandboxing.Lifecycle
 	return sandbox.Lifecycle{Strategy: sandbox.Strategy(l.Strategy), Grace: time.Duration(l.Grace), Idle: time.Duration(l.Idle)}
-}
-
-// dockerOptions is what the configuration says of containers.
-func dockerOptions(cfg *config.Config, every reach.Options, program string) docker.Options {
-	d := cfg.File.Sandboxing.Docker
-	return docker.Options{
-		Options: every, Host: d.Host, Image: d.Image, Runtime: d.Runtime, Memory: int64(d.MemoryLimit), CPU: float64(d.CPULimit),
-		Pids: int64(d.PidsLimit), Tmpfs: int64(d.TmpfsSize), ReadOnly: d.MountMode == "ro", Leave: !d.AutoRemove,
-		Deployment: deployment(cfg.StatePath), State: filepath.Join(cfg.StatePath, "docker"), Program: program,
-	}
 }
 
 // deployment tells daemons of one machine apart, by where each has its state.

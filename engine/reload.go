@@ -95,7 +95,7 @@ func needRestart(a, b *config.Config) []string {
 	var keys []string
 	for key, same := range map[string]bool{
 		"store": a.StatePath == b.StatePath && a.Witness == b.Witness, "listen": a.File.Listen.Same(b.File.Listen),
-		"sandboxing.docker":                              a.File.Sandboxing.Docker == b.File.Sandboxing.Docker,
+		"sandboxing.docker":                              a.File.Sandboxing.Docker.Same(b.File.Sandboxing.Docker),
 		"sandboxing.subprocess.restricted_path":          sub.RestrictedPath == other.RestrictedPath,
 		"sandboxing.subprocess.workspace_only":           sub.WorkspaceOnly == other.WorkspaceOnly,
 		"sandboxing.subprocess.extra_safe_path_prefixes": strings.Join(sub.ExtraSafePathPrefixes, "\n") == strings.Join(other.ExtraSafePathPrefixes, "\n"),

@@ -183,7 +183,8 @@ func (r *rules) input() decide.Input {
 		Commands: access.Set[[]string]{V: findPrograms(config.Programs(f.ToolAccess.RestrictedCommands), f.Sandboxing.Subprocess.ExtraSafePathPrefixes), At: cfg.At("tool_access.restricted_commands")},
 		Programs: map[string][]string{}, Hide: cfg.Own(), Digest: cfg.Digest,
 		Backends: decide.Backends{Default: string(f.Sandboxing.DefaultBackend), ByCategory: map[action.Category]string{},
-			Wall: map[string]time.Duration{docker.Name: time.Duration(f.Sandboxing.Docker.TimeoutSeconds) * time.Second}},
+			Wall:    map[string]time.Duration{docker.Name: time.Duration(f.Sandboxing.Docker.TimeoutSeconds) * time.Second},
+			Outside: map[string]*decide.Outside{docker.Name: dockerOutside(cfg)}},
 		Limits: writ.Limits{
 			Wall:  time.Duration(f.Sandboxing.Subprocess.TimeoutSeconds) * time.Second,
 			Grace: time.Duration(f.Sandboxing.Subprocess.KillGraceSeconds) * time.Second,

@@ -26,16 +26,18 @@ const (
 type Sockets struct {
 	Route  int // netlink, NETLINK_ROUTE
 	Filter int // netlink, NETLINK_NETFILTER
-	TCP    int // stream, IPv4
-	DNS    int // datagram, IPv4
-	DNSTCP int // stream, IPv4, for answers that do not fit
-	TCP6   int // stream, IPv6; -1: the machine has none
-	DNS6   int // datagram, IPv6; -1: the same
+	Listening
+}
+
+// Close closes the ones that are not needed any more when they are set.
+func (s Sockets) Close() {
+	unix.Close(s.Route)
+	unix.Close(s.Filter)
 }
 
 // Set leads TCP and DNS of the namespace to the sockets, which are bound and listen
 // afterwards. The netlink sockets are not needed any more then.
-func (s Sockets) Set() error {
+func (s Sockets) Set(b Bounds) error {
 	any := &unix.SockaddrInet4{Port: TCPPort}
 	names := &unix.SockaddrInet4{Port: DNSPort} // whichever address of its own a box asks
 	if err := errors.Join(
@@ -48,7 +50,7 @@ func (s Sockets) Set() error {
 	if err := s.set6(); err != nil {
 		return err
 	}
-	rules, err := rules(s.TCP6 >= 0)
+	rules, err := rules(s.TCP6 >= 0, b)
 	if err != nil {
 		return err
 	}
@@ -147,19 +149,22 @@ type composed struct {
 //
 // and with six the same for IPv6, whose own loopback is ::1 alone, and where names are
 // asked about by datagrams alone.
-func rules(six bool) (composed, error) {
-	if six {
+func rules(six bool, b Bounds) (composed, error) {
+	switch {
+	case b != Bounds{}:
+		return compose(six, b)
+	case six:
 		return both()
 	}
 	return four()
 }
 
 var (
-	four = sync.OnceValues(func() (composed, error) { return compose(false) })
-	both = sync.OnceValues(func() (composed, error) { return compose(true) })
+	four = sync.OnceValues(func() (composed, error) { return compose(false, Bounds{}) })
+	both = sync.OnceValues(func() (composed, error) { return compose(true, Bounds{}) })
 )
 
-func compose(six bool) (composed, error) {
+func compose(six bool, b Bounds) (composed, error) {
 	var out composed
 	// The library knows how rules are written; they are sent by a socket of the box's own,
 	// which it does not know.
@@ -194,6 +199,7 @@ func compose(six bool) (composed, error) {
 		own := netip.IPv6Loopback().As16()
 		lead(nftables.TableFamilyIPv6, within(24, own[:], bytes.Repeat([]byte{255}, 16), stay), to(unix.IPPROTO_UDP, 53, DNSPort), to(unix.IPPROTO_TCP, 0, TCPPort))
 	}
+	b.add(c)
 	return out, c.Flush()
 }
 
@@ -209,6 +215,11 @@ func within(at uint32, address, mask []byte, then ...expr.Any) []expr.Any {
 
 // to leads a protocol, to a port or to all, to a port of ours.
 func to(protocol byte, port, ours uint16) []expr.Any {
+	return speaking(protocol, port, &expr.Immediate{Register: 1, Data: binaryutil.BigEndian.PutUint16(ours)}, &expr.Redir{RegisterProtoMin: 1})
+}
+
+// speaking matches a protocol, to a port or to all.
+func speaking(protocol byte, port uint16, then ...expr.Any) []expr.Any {
 	out := []expr.Any{
 		&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: 1},
 		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{protocol}},
@@ -217,8 +228,7 @@ func to(protocol byte, port, ours uint16) []expr.Any {
 		out = append(out, &expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: 2, Len: 2},
 			&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: binaryutil.BigEndian.PutUint16(port)})
 	}
-	return append(out, &expr.Immediate{Register: 1, Data: binaryutil.BigEndian.PutUint16(ours)},
-		&expr.Redir{RegisterProtoMin: 1})
+	return append(out, then...)
 }
 
 // send sends messages, and reads as many acknowledgements as were asked for. The first

@@ -64,7 +64,7 @@ func confine(j job) (supervise.Command, *supervise.Failure) {
 		}
 	}
 	if j.Landlock {
-		if err := restrict.Files(j.grants(), nil); err != nil {
+		if err := restrict.FilesAlone(j.grants()); err != nil {
 			return c, supervise.Failed(supervise.StepLandlock, err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -71,6 +72,12 @@ func (p *plan) build(ctx context.Context, show map[string]string) error {
 	for _, dir := range []string{"/tmp", "/var/tmp"} {
 		p.host.Tmpfs[dir] = tmpfs(d.opts.Tmpfs, "1777", "exec")
 	}
+	if image.Config != nil {
+		for _, kv := range image.Config.Env {
+			name, _, _ := strings.Cut(kv, "=")
+			p.unset = append(p.unset, name+"=")
+		}
+	}
 	if image.Config != nil { // what an image wants to have written is the box's own, and bounded
 		for dir := range image.Config.Volumes {
 			p.host.Tmpfs[dir] = tmpfs(d.opts.Tmpfs, "1777", "noexec")
@@ -111,10 +118,14 @@ func tmpfs(size int64, mode, exec string) string {
 // bind shows a file or directory of this machine. What is mounted below one that is
 // read-only is left out: the flag is of that mount alone.
 func (p *plan) bind(from, at string, readOnly bool) {
-	p.host.Mounts = append(p.host.Mounts, mount.Mount{
+	p.host.Mounts = append(p.host.Mounts, bound(from, at, readOnly))
+}
+
+func bound(from, at string, readOnly bool) mount.Mount {
+	return mount.Mount{
 		Type: mount.TypeBind, Source: from, Target: at, ReadOnly: readOnly,
 		BindOptions: &mount.BindOptions{Propagation: mount.PropagationRPrivate, NonRecursive: readOnly},
-	})
+	}
 }
 
 // showAll binds what the confinement names, but for the engine's own files, which it shows
@@ -205,9 +216,25 @@ type running struct {
 	dead   chan struct{}           // closed when that has ended
 }
 
-// create makes a container, and starts what waits in it. On error nothing is left.
-func (p *plan) create(ctx context.Context) (*running, error) {
-	d := p.driver
+// create makes the container of a plan, with a way out where there is one.
+func (p *plan) create(ctx context.Context, out *way) (*running, error) {
+	config, host := *p.config, *p.host
+	if out != nil {
+		config.Hostname, config.NetworkDisabled = "", false // both are the sidecar's
+		host.NetworkMode = container.NetworkMode("container:" + out.beside.id)
+		host.Mounts = slices.Concat(host.Mounts, out.shown)
+	}
+	name, labels := p.driver.identity(p.writ.Call())
+	config.Labels = labels
+	return p.driver.run(ctx, name, &config, &host, func(from io.Reader) {
+		var b [1]byte
+		from.Read(b[:]) // it says nothing: this is its end
+	})
+}
+
+// run makes a container, and starts what waits in it. What that says is read until it ends.
+// On error nothing is left.
+func (d *Driver) run(ctx context.Context, name string, config *container.Config, host *container.HostConfig, read func(io.Reader)) (*running, error) {
 	engine, err := d.talk()
 	if err != nil {
 		return nil, err
@@ -215,19 +242,15 @@ func (p *plan) create(ctx context.Context) (*running, error) {
 	if err := d.begin(ctx); err != nil {
 		return nil, err
 	}
-	name, labels := d.identity(p.writ.Call())
-	config := *p.config
-	config.Labels = labels
-	made, err := engine.ContainerCreate(ctx, client.ContainerCreateOptions{Config: &config, HostConfig: p.host, Name: name})
+	made, err := engine.ContainerCreate(ctx, client.ContainerCreateOptions{Config: config, HostConfig: host, Name: name})
 	if err != nil {
 		return nil, d.failed("make a container", err)
 	}
-	c := &running{driver: d, engine: engine, id: made.ID, name: name, user: config.User, leave: p.leaves(), dead: make(chan struct{})}
-	_, err = engine.ContainerStart(ctx, made.ID, client.ContainerStartOptions{})
-	var held client.ContainerAttachResult
+	c := &running{driver: d, engine: engine, id: made.ID, name: name, user: config.User, leave: !host.AutoRemove, dead: make(chan struct{})}
+	held, err := engine.ContainerAttach(ctx, made.ID, client.ContainerAttachOptions{Stream: true, Stdin: true, Stdout: true, Stderr: config.AttachStderr})
 	if err == nil {
-		held, err = engine.ContainerAttach(ctx, made.ID, client.ContainerAttachOptions{Stream: true, Stdin: true, Stdout: true})
 		c.held = held.HijackedResponse
+		_, err = engine.ContainerStart(ctx, made.ID, client.ContainerStartOptions{})
 	}
 	if err != nil {
 		close(c.dead)
@@ -235,8 +258,7 @@ func (p *plan) create(ctx context.Context) (*running, error) {
 	}
 	go func() {
 		defer close(c.dead)
-		var b [1]byte
-		c.held.Reader.Read(b[:]) // it says nothing: this is its end
+		read(c.held.Reader)
 	}()
 	return c, nil
 }

@@ -2,6 +2,7 @@ package docker
 
 import (
 	"context"
+	"crypto/rand"
 	"os"
 	"slices"
 	"sync"
@@ -32,8 +33,9 @@ type Driver struct {
 	probed   sandbox.Features // of the first probe that succeeded
 }
 
-// New makes a driver. It does nothing yet.
-func New(o Options) *Driver { return &Driver{opts: o} }
+// New makes a driver. It does nothing yet. Until it is told a key (Own), what it makes is
+// nobody else's, also not another's of the same deployment that only looks (writ doctor).
+func New(o Options) *Driver { return &Driver{opts: o, key: []byte(rand.Text())} }
 
 // Protect has the driver keep the protected names of what a box may write. It is said
 // before the first box; without it, what may be written can be written whole.
@@ -82,8 +84,7 @@ func (d *Driver) Probe(ctx context.Context) (sandbox.Features, error) {
 	if err := d.reachable(ctx); err != nil {
 		return nil, err
 	}
-	found, err = probe.Run(ctx, program, d.show,
-		sandbox.Finding{Feature: sandbox.HostAllowlist, Evidence: "not claimed: a box has no network but its own"},
+	found, err = probe.Run(ctx, program, d.show, d.probeNetwork(ctx, program),
 		sandbox.Finding{Feature: sandbox.Containerized, Enforced: true, Evidence: "process table, network, mounts, users, IPC, host name and cgroups are its own"})
 	if err != nil {
 		return nil, err

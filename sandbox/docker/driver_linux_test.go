@@ -1,11 +1,13 @@
 package docker
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/egress"
 	"github.com/writ-run/writ/sandbox"
 	"github.com/writ-run/writ/sandbox/protect"
 	"github.com/writ-run/writ/sandbox/rig"
@@ -18,7 +20,10 @@ func options(t *testing.T) Options {
 	e := rig.Start(t)
 	return Options{
 		Host: e.Host, Image: e.Image, Memory: 512 << 20, CPU: 2, Pids: 256, Tmpfs: 64 << 20, Deployment: "test",
-		State: filepath.Join(place(t), "state"),
+		State: filepath.Join(place(t), "state"), Sidecar: Sidecar{Pids: 32, Tmpfs: 8 << 20},
+		Outlet: func(_ writ.Writ, m sandbox.Mouth) (io.Closer, error) {
+			return egress.New(egress.Options{}).Open(egress.Run{}).Serve(m), nil
+		},
 	}
 }
 

@@ -19,6 +19,7 @@ const (
 	labelOwner      = "writ.owner"
 	labelSession    = "writ.session"
 	labelTask       = "writ.task"
+	labelPart       = "writ.part" // sidecar, of one that is no box
 	labelProof      = "writ.proof"
 )
 

@@ -29,6 +29,8 @@ const (
 	partSupervise = "docker-supervise"
 	partBecome    = "docker-become"
 	partClear     = "docker-clear"
+	partSidecar   = "docker-sidecar"
+	partConnect   = "docker-connect"
 )
 
 // Main plays the part of a box that this program was started for and does not return, or
@@ -43,6 +45,10 @@ func Main() {
 		idle()
 	case partClear:
 		clearAll()
+	case partSidecar:
+		beside()
+	case partConnect:
+		connect()
 	case partSupervise:
 		runtime.LockOSThread()
 		hold()

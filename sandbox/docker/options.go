@@ -28,9 +28,16 @@ type Options struct {
 	// Program is this program's own file, whose main function calls Main. Empty: found.
 	Program string
 	// Outlet is the way out of boxes that reach hosts. Nil: none does.
-	Outlet       sandbox.Outlet
-	SidecarPids  int64
-	SidecarTmpfs int64
+	Outlet  sandbox.Outlet
+	Sidecar Sidecar
+}
+
+// Sidecar sets what shares its network with a box that reaches hosts.
+type Sidecar struct {
+	Pids       int64 // processes and threads
+	Tmpfs      int64 // bytes of its private directory
+	NoNames    bool  // the box asks nobody about names
+	NoLoopback bool  // and nothing in it reaches anything else in it
 }
 
 // Name implements sandbox.Driver.

@@ -27,11 +27,13 @@ type plan struct {
 	writ   writ.Writ
 	spec   sandbox.Spec
 	probes bool // it is for a probe, which writes what it may
+	outlet sandbox.Outlet
 
 	config *container.Config
 	host   *container.HostConfig
 	shown  []wrapped.File
 	hidden []wrapped.File
+	unset  []string // what the image says of the environment, empty
 	alike  string
 }
 
@@ -45,7 +47,7 @@ func (d *Driver) plan(ctx context.Context, w writ.Writ, spec sandbox.Spec, show 
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{Plan: r, driver: d, writ: w, spec: spec, probes: probes}
+	p := &plan{Plan: r, driver: d, writ: w, spec: spec, probes: probes, outlet: d.opts.Outlet}
 	if err := p.build(ctx, show); err != nil {
 		return nil, err
 	}
@@ -68,15 +70,23 @@ func (p *plan) Alike() string { return p.alike }
 
 // Start implements sandbox.Plan.
 func (p *plan) Start(ctx context.Context) (sandbox.Box, error) {
-	c, err := p.create(ctx)
+	out, err := p.wayOut(ctx)
 	if err != nil {
 		return nil, err
 	}
+	c, err := p.create(ctx, out)
+	if err != nil {
+		return nil, errors.Join(err, out.end())
+	}
+	end := func() error {
+		err := c.end()
+		return errors.Join(err, out.end()) // the namespace is the sidecar's
+	}
 	b, err := p.runIn(ctx, c)
 	if err != nil {
-		return nil, errors.Join(err, c.end())
+		return nil, errors.Join(err, end())
 	}
-	b.last = c.end
+	b.last, b.out = end, out
 	return b, nil
 }
 
@@ -88,7 +98,10 @@ type kept struct {
 
 // Keep implements sandbox.Plan.
 func (p *plan) Keep(ctx context.Context) (sandbox.Kept, error) {
-	c, err := p.create(ctx)
+	if p.networked() {
+		return nil, sandbox.ErrUnfit // a way out is one call's
+	}
+	c, err := p.create(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -114,12 +127,14 @@ func (k *kept) Close() error { return k.end() }
 type box struct {
 	sandbox.Box
 	covers covers
+	out    *way         // its way out; nil: none
 	last   func() error // ends the container; nil: it is kept
 }
 
 // Wait implements sandbox.Box.
 func (b *box) Wait(ctx context.Context) (sandbox.Exit, error) {
 	exit, err := b.Box.Wait(ctx)
+	b.out.close() // nothing is left that it could serve
 	undone, failed := b.covers.done()
 	exit.Undone = undone
 	if failed != nil && err == nil {

@@ -56,6 +56,9 @@ func (d *Driver) Reconcile(ctx context.Context) (removed int, err error) {
 	if err := errors.Join(failed...); err != nil {
 		return removed, d.failed("remove a container", err)
 	}
+	if err := d.clearAside(); err != nil {
+		return removed, err
+	}
 	d.reconciled = true
 	return removed, nil
 }

@@ -4,10 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
-	"os"
-	"strings"
-	"sync"
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/egress/divert"
@@ -44,72 +40,14 @@ func (p *plan) wayOut(r *runner) (io.Closer, error) {
 }
 
 // mouth sets the namespace up, and makes of its sockets what Go can use.
-func mouth(s divert.Sockets) (m sandbox.Mouth, err error) {
-	defer unix.Close(s.Route)
-	defer unix.Close(s.Filter)
-	var files []*os.File
-	defer func() {
-		for _, f := range files {
-			f.Close()
-		}
-	}()
-	file := func(fd int) *os.File {
-		files = append(files, os.NewFile(uintptr(fd), "socket"))
-		return files[len(files)-1]
+func mouth(s divert.Sockets) (sandbox.Mouth, error) {
+	defer s.Close()
+	if err := s.Set(divert.Bounds{}); err != nil {
+		s.Listening.Close()
+		return sandbox.Mouth{}, fmt.Errorf("lead the network of the box out: %w", err)
 	}
-	var opened []io.Closer
-	listener := func(f *os.File) (l net.Listener) {
-		if err == nil {
-			if l, err = net.FileListener(f); err == nil {
-				opened = append(opened, l)
-			}
-		}
-		return l
-	}
-	packets := func(f *os.File) (c net.PacketConn) {
-		if err == nil {
-			if c, err = net.FilePacketConn(f); err == nil {
-				opened = append(opened, c)
-			}
-		}
-		return c
-	}
-	tcp, udp, stream := file(s.TCP), file(s.DNS), file(s.DNSTCP)
-	var tcp6, udp6 *os.File
-	if s.TCP6 >= 0 {
-		tcp6, udp6 = file(s.TCP6), file(s.DNS6)
-	}
-	if err := s.Set(); err != nil {
-		return m, fmt.Errorf("lead the network of the box out: %w", err)
-	}
-	m = sandbox.Mouth{TCP: listener(tcp), DNS: packets(udp), DNSTCP: listener(stream), Original: divert.Original}
-	if tcp6 != nil {
-		m.TCP6, m.DNS6 = listener(tcp6), packets(udp6)
-	}
-	if err != nil {
-		for _, o := range opened {
-			o.Close()
-		}
-		return sandbox.Mouth{}, err
-	}
-	return m, nil
+	return s.Mouth()
 }
-
-// knowsSix reports whether this machine knows IPv6, and new namespaces have it.
-var knowsSix = sync.OnceValue(func() bool {
-	fd, err := unix.Socket(unix.AF_INET6, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return false
-	}
-	unix.Close(fd)
-	for _, of := range []string{"all", "default"} {
-		b, err := os.ReadFile("/proc/sys/net/ipv6/conf/" + of + "/disable_ipv6")
-		if err != nil || strings.TrimSpace(string(b)) != "0" {
-			return false
-		}
-	}
-	return true
-})
 
 // sockets are opened in the network namespace of a cell, by its launcher, which hands
 // them out: what is bound to them afterwards is bound in there.
@@ -121,13 +59,7 @@ func (c *cell) sockets(six bool) (divert.Sockets, error) {
 	defer unix.Close(pair[0])
 	defer unix.Close(pair[1])
 	s := &script{}
-	kinds := [][3]int{
-		{unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE}, {unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_NETFILTER},
-		{unix.AF_INET, unix.SOCK_STREAM, 0}, {unix.AF_INET, unix.SOCK_DGRAM, 0}, {unix.AF_INET, unix.SOCK_STREAM, 0},
-	}
-	if six && knowsSix() {
-		kinds = append(kinds, [3]int{unix.AF_INET6, unix.SOCK_STREAM, 0}, [3]int{unix.AF_INET6, unix.SOCK_DGRAM, 0})
-	}
+	kinds := divert.Kinds(six && divert.KnowsSix())
 	s.handOut(passed(0), kinds)
 	b, err := s.encode(inPlace, 0, "", "")
 	if err == nil {
@@ -143,11 +75,7 @@ func (c *cell) sockets(six bool) (divert.Sockets, error) {
 	if err != nil {
 		return divert.Sockets{}, err
 	}
-	out := divert.Sockets{Route: fds[0], Filter: fds[1], TCP: fds[2], DNS: fds[3], DNSTCP: fds[4], TCP6: -1, DNS6: -1}
-	if len(fds) > 5 {
-		out.TCP6, out.DNS6 = fds[5], fds[6]
-	}
-	return out, nil
+	return divert.Of(fds), nil
 }
 
 // handOut opens sockets of these families, types and protocols, and sends them by another.
@@ -178,20 +106,5 @@ func received(from, want int) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	messages, err := unix.ParseSocketControlMessage(rights[:n])
-	var fds []int
-	for i := range messages {
-		got, parsed := unix.ParseUnixRights(&messages[i])
-		fds, err = append(fds, got...), errors.Join(err, parsed)
-	}
-	if err == nil && (len(fds) != want || flags&unix.MSG_CTRUNC != 0) {
-		err = fmt.Errorf("%d sockets came instead of %d", len(fds), want)
-	}
-	if err != nil {
-		for _, fd := range fds {
-			unix.Close(fd)
-		}
-		return nil, err
-	}
-	return fds, nil
+	return divert.Rights(rights[:n], flags, want)
 }

@@ -23,13 +23,7 @@ func (p *plan) trust(r *runner, out io.Closer) error {
 	if err != nil {
 		return writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: "+err.Error(), err)
 	}
-	p.Env = slices.DeleteFunc(slices.Clone(p.Env), func(kv string) bool {
-		name, _, _ := strings.Cut(kv, "=")
-		return c.Env[name] != ""
-	})
-	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
-		p.Env = append(p.Env, name+"="+c.Env[name])
-	}
+	p.Env = c.Over(p.Env)
 	s := &script{}
 	s.instead(c.Files)
 	encoded, err := s.encode(inPlace, 0, "", "")

@@ -42,6 +42,18 @@ func LandlockHolds() bool {
 // sockets inside and allows no TCP port. shown are descriptors, by path, of what the box
 // has mounted and may not be reached by path.
 func Files(grants []Grant, shown map[string]int) error {
+	return files(landlock.V6, grants, shown)
+}
+
+// FilesAlone is Files for a process in a network namespace of its own, whose ports are
+// nobody else's.
+func FilesAlone(grants []Grant) error {
+	all := landlock.V6
+	all.HandledAccessNet = 0
+	return files(all, grants, nil)
+}
+
+func files(all landlock.Config, grants []Grant, shown map[string]int) error {
 	var rules []landlock.Rule
 	for _, g := range grants {
 		fd, owned, err := g.open(shown)
@@ -63,7 +75,7 @@ func Files(grants []Grant, shown map[string]int) error {
 			rules = append(rules, landlock.PathAccess(rights, "/proc/self/fd/"+strconv.Itoa(fd)))
 		}
 	}
-	return landlock.V6.Restrict(rules...)
+	return all.Restrict(rules...)
 }
 
 // absent says that a path grants nothing because it is not there, or not for

@@ -7,9 +7,11 @@ import (
 	"bytes"
 	"encoding/pem"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // A Change is what a box has to have in place of what the system has.
@@ -34,25 +36,32 @@ var variables = []string{
 // in a box would trust the authority, and everything would fail for reasons that nobody
 // could tell.
 func Of(authority []byte) (Change, error) {
+	return of(authority, real(bundles), real(keystores))
+}
+
+// Anywhere is the change for a box that has another system than this one, which nobody has
+// looked at: what this system trusts is wherever some system has that.
+func Anywhere(authority []byte) (Change, error) {
+	fixed := slices.DeleteFunc(slices.Clone(keystores), func(p string) bool { return strings.Contains(p, "*") })
+	return of(authority, bundles, fixed)
+}
+
+func of(authority []byte, to, stores []string) (Change, error) {
 	c := Change{Files: map[string][]byte{}, Env: map[string]string{}}
-	var system []byte
-	for _, path := range real(bundles) {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			continue
-		}
-		if system == nil {
-			system = text
-			for _, name := range variables {
-				c.Env[name] = path
-			}
-		}
-		c.Files[path] = slices.Concat(text, []byte("\n"), authority)
-	}
+	system := first(real(bundles))
 	if system == nil {
 		return Change{}, errors.New("this system has no bundle of certificates that it trusts; install ca-certificates")
 	}
-	stores := real(keystores)
+	for _, name := range variables {
+		c.Env[name] = to[0]
+	}
+	for _, path := range to {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			text = system
+		}
+		c.Files[path] = slices.Concat(text, []byte("\n"), authority)
+	}
 	if len(stores) == 0 {
 		return c, nil
 	}
@@ -64,6 +73,28 @@ func Of(authority []byte) (Change, error) {
 		c.Files[path] = store
 	}
 	return c, nil
+}
+
+// first is the first of files that can be read.
+func first(paths []string) []byte {
+	for _, path := range paths {
+		if text, err := os.ReadFile(path); err == nil {
+			return text
+		}
+	}
+	return nil
+}
+
+// Over is an environment with the variables of the change in place of its own.
+func (c Change) Over(env []string) []string {
+	out := slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return c.Env[name] != ""
+	})
+	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
+		out = append(out, name+"="+c.Env[name])
+	}
+	return out
 }
 
 // real are the files that patterns come to, without symlinks.

@@ -1,0 +1,36 @@
+package config
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/writ-run/writ/action"
+)
+
+// The block that others have loads as it is written; what this version does not have is
+// refused by name.
+func TestSandboxingAsOthersWriteIt(t *testing.T) {
+	text, err := os.ReadFile("testdata/sandboxing.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newPlace(t)
+	whole, k8s, _ := strings.Cut("version: 1\n"+string(text), "  k8s:")
+	s := p.mustLoad(t, whole).File.Sandboxing
+	d := s.Docker
+	if s.Overrides[action.Terminal] != "docker" || d.Image != "synthorg-sandbox:latest" || d.Network != "none" || d.NetworkOverrides[action.Database] != "bridge" || d.NetworkOverrides[action.Web] != "bridge" ||
+		len(d.AllowedHosts) != 0 || !d.DNSAllowed || !d.LoopbackAllowed || d.MemoryLimit != 512<<20 || d.CPULimit != 1 || d.TimeoutSeconds != 120 || d.PidsLimit != 64 || d.TmpfsSize != 64<<20 ||
+		d.SidecarPidsLimit != 32 || d.SidecarTmpfsSize != 8<<20 || d.MountMode != "ro" || !d.AutoRemove {
+		t.Errorf("%+v", s)
+	}
+	// All of it but the image is what there is without it.
+	want := dockerDefaults()
+	want.Image = d.Image
+	if !d.Same(want) {
+		t.Errorf("%+v, built in are %+v", d, want)
+	}
+	if _, err := p.load(t, whole+"  k8s:"+k8s, 0o600); err == nil || !strings.Contains(err.Error(), "sandboxing.k8s") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("k8s: %v", err)
+	}
+}
