@@ -5,6 +5,7 @@ import (
 	"net/netip"
 
 	"github.com/google/nftables"
+	"github.com/google/nftables/binaryutil"
 	"github.com/google/nftables/expr"
 	"golang.org/x/sys/unix"
 )
@@ -23,7 +24,7 @@ type Bounds struct {
 //	    type filter hook output priority mangle;
 //	    udp dport 53 drop
 //	    tcp dport 53 drop
-//	    ct direction reply accept
+//	    ct direction reply accept (and without the two above: udp sport 53 accept)
 //	    ip daddr 127.0.0.0/8 drop
 //	    ip daddr 192.0.0.2 drop
 //	    ip6 daddr ::1 drop
@@ -50,6 +51,12 @@ func (b Bounds) add(c *nftables.Conn) {
 	rule(speaking(unix.IPPROTO_TCP, DNSPort, names))
 	if !b.NoLoopback {
 		return
+	}
+	if !b.NoNames { // answers, which can come from another address than was asked: nobody else can have the port
+		rule([]expr.Any{
+			&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: 1}, &expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{unix.IPPROTO_UDP}},
+			&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: 0, Len: 2}, &expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: binaryutil.BigEndian.PutUint16(DNSPort)}, accept,
+		})
 	}
 	rule([]expr.Any{&expr.Ct{Key: expr.CtKeyDIRECTION, Register: 1}, &expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{1}}, accept})
 	six := netip.IPv6Loopback().As16()

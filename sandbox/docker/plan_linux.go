@@ -126,6 +126,7 @@ func (k *kept) Close() error { return k.end() }
 // A box is one command in a container.
 type box struct {
 	sandbox.Box
+	in     *running
 	covers covers
 	out    *way         // its way out; nil: none
 	last   func() error // ends the container; nil: it is kept
@@ -159,7 +160,7 @@ func (p *plan) runIn(ctx context.Context, c *running) (*box, error) {
 		_, failed := covers.done()
 		return nil, errors.Join(err, failed)
 	}
-	return &box{Box: b, covers: covers}, nil
+	return &box{Box: b, in: c, covers: covers}, nil
 }
 
 func (p *plan) runBy(ctx context.Context, c *running, covers covers) (sandbox.Box, error) {
