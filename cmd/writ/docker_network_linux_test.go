@@ -226,7 +226,7 @@ func TestContainerSidecars(t *testing.T) {
 	_, kill := w.serve()
 	start := func(name, host string) *started {
 		command := `exec 2>&1; curl -sSm 9 http://` + host + `/; python3 -m http.server -b 127.0.0.1 8000 >/dev/null 2>&1 & until curl -so /dev/null http://127.0.0.1:8000/; do sleep 0.1; done; touch ` + name + `; until test -e go; do sleep 0.1; done; curl -sSm 9 http://` + host + `/; kill %1; exit 0`
-		return w.starts("call", "shell_command", "command="+command, "hosts="+host+":80")
+		return w.starts("call", "shell_command", "command="+command, `hosts=["`+host+`:80"]`)
 	}
 	there := func(name string) func() bool {
 		return func() bool { _, err := os.Stat(filepath.Join(w.ws, name)); return err == nil }
@@ -278,7 +278,7 @@ func TestContainerNetworkKeys(t *testing.T) {
 	want := "GET good.test at " + lab.Public + ":80\n"
 	none := `host "good.test:80" cannot be reached: category terminal runs on docker with network: none; an operator opens it: sandboxing.docker.network_overrides: {terminal: bridge}`
 	w.denied(w.reaches(get, "good.test:80"), none)
-	w.explains(none, "shell_command", "command=true", "hosts=good.test:80")
+	w.explains(none, "shell_command", "command=true", `hosts=["good.test:80"]`)
 	for _, c := range []struct{ was, is, refused string }{
 		{"network: none", "network: bridge", ""},
 		{"network: bridge", "network: bridge, network_overrides: {terminal: none}", none},
