@@ -18,6 +18,7 @@ import (
 	"github.com/writ-run/writ/egress/divert"
 	"github.com/writ-run/writ/sandbox"
 	"github.com/writ-run/writ/sandbox/sandboxtest"
+	"golang.org/x/sys/unix"
 )
 
 // greeter is an outlet that tells every connection where it was meant to go, and counts
@@ -85,6 +86,10 @@ def own(family=socket.AF_INET, at="127.0.0.1"):
     try:
         l = socket.create_server((at, 0), family=family); c = socket.socket(family); c.settimeout(2); c.connect(l.getsockname()); l.accept()[0].sendall(b"x"); print("own", c.recv(1))
     except OSError as e: print("own", type(e).__name__, e.errno)
+def pair(to):
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(1); s.bind(("0.0.0.0", 999))
+    try: s.sendto(b"x", (to, 999)); print("pair", s.recv(1))
+    except OSError as e: print("pair", type(e).__name__, e.errno)
 %s
 E`
 
@@ -130,15 +135,15 @@ func TestNetwork(t *testing.T) {
 
 // What a sidecar is told to drop goes nowhere, and the rest goes on.
 func TestBounds(t *testing.T) {
-	const tries = "ask(('127.0.0.1', 53)); ask(('198.51.100.7', 53)); own(); own(socket.AF_INET6, '::1'); talk(('198.51.100.7', 443))"
+	const tries = "ask(('127.0.0.1', 53)); ask(('198.51.100.7', 53)); own(); own(socket.AF_INET6, '::1'); talk(('198.51.100.7', 443)); pair('198.51.100.7')"
 	for _, c := range []struct {
 		side  Sidecar
 		want  string
 		asked int64
 	}{
-		{Sidecar{NoNames: true}, "127.0.0.1 PermissionError 1\n198.51.100.7 PermissionError 1\nown b'x'\nown b'x'\nto 198.51.100.7:443 <nil>\n", 0},
-		{Sidecar{NoLoopback: true}, "answer b'hello'\nanswer b'hello'\nown TimeoutError None\nown TimeoutError None\nto 198.51.100.7:443 <nil>\n", 2},
-		{Sidecar{NoNames: true, NoLoopback: true}, "127.0.0.1 PermissionError 1\n198.51.100.7 PermissionError 1\nown TimeoutError None\nown TimeoutError None\nto 198.51.100.7:443 <nil>\n", 0},
+		{Sidecar{NoNames: true}, "127.0.0.1 PermissionError 1\n198.51.100.7 PermissionError 1\nown b'x'\nown b'x'\nto 198.51.100.7:443 <nil>\npair b'x'\n", 0},
+		{Sidecar{NoLoopback: true}, "answer b'hello'\nanswer b'hello'\nown TimeoutError None\nown TimeoutError None\nto 198.51.100.7:443 <nil>\npair PermissionError 1\n", 2},
+		{Sidecar{NoNames: true, NoLoopback: true}, "127.0.0.1 PermissionError 1\n198.51.100.7 PermissionError 1\nown TimeoutError None\nown TimeoutError None\nto 198.51.100.7:443 <nil>\npair PermissionError 1\n", 0},
 	} {
 		g := &greeter{}
 		ws := workspace(t)
@@ -193,15 +198,15 @@ func begun(t *testing.T, d *Driver, ws, command string, look func(*box, func() s
 
 // A sidecar has what it needs and no more, gives that up, and is gone with its box.
 func TestSidecar(t *testing.T) {
-	g := &greeter{authority: []byte("-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n")}
+	g := &greeter{authority: []byte("# the authority of this box\n")}
 	d, ws := g.driver(t, nil), workspace(t)
 	engine, err := d.talk()
 	if err != nil {
 		t.Fatal(err)
 	}
 	var ids []string
-	begun(t, d, ws, `read; tail -n 2 /etc/ssl/certs/ca-certificates.crt; echo "$SSL_CERT_FILE"; read`, func(b *box, say func() string) {
-		if said := say(); !strings.Contains(said, "-----END CERTIFICATE-----") {
+	begun(t, d, ws, `read; tail -qn 1 "$SSL_CERT_FILE" "$CURL_CA_BUNDLE" /etc/pki/tls/certs/ca-bundle.crt | uniq -c; read`, func(b *box, say func() string) {
+		if said := say(); !strings.Contains(said, "3 # the authority of this box\n") {
 			t.Errorf("the box does not trust the outlet: %q", said)
 		}
 		id, said := b.Sidecar()
@@ -227,7 +232,7 @@ func TestSidecar(t *testing.T) {
 		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", c.State.Pid))
 		for _, file := range threads {
 			status, _ := os.ReadFile(file)
-			for _, want := range []string{"Uid:\t65534\t65534\t65534\t65534\n", "Gid:\t65534\t65534\t65534\t65534\n", "CapPrm:\t0000000000000000\n", "CapEff:\t0000000000000000\n", "CapAmb:\t0000000000000000\n", "NoNewPrivs:\t1\n", "Seccomp:\t2\n"} {
+			for _, want := range []string{"Uid:\t65534\t65534\t65534\t65534\n", "Gid:\t65534\t65534\t65534\t65534\n", "CapPrm:\t0000000000000000\n", "CapEff:\t0000000000000000\n", "CapAmb:\t0000000000000000\n", "NoNewPrivs:\t1\n", "Seccomp:\t2\n", "Seccomp_filters:\t2\n"} { // the engine's filter and its own
 				if !strings.Contains(string(status), want) {
 					t.Errorf("%s has not %q:\n%s", file, want, status)
 				}
@@ -307,6 +312,59 @@ func TestSaid(t *testing.T) {
 	if all := s.so(); len(all.Lines) != saidLines || all.Dropped == 0 {
 		t.Errorf("%d %d", len(all.Lines), all.Dropped)
 	}
+}
+
+// Sockets are taken from nobody but whoever knows the secret.
+func TestTake(t *testing.T) {
+	dir := t.TempDir()
+	l, err := listen(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	hand := func(secret string, n int) int {
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Close(fd)
+		is := port(t, fd)
+		c, err := net.DialUnix("unix", nil, &net.UnixAddr{Net: "unix", Name: filepath.Join(dir, socketName)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if _, _, err := c.WriteMsgUnix([]byte(secret), unix.UnixRights(slices.Repeat([]int{fd}, n)...), nil); err != nil {
+			t.Fatal(err)
+		}
+		return is
+	}
+	hand("secretx", 3)
+	hand("secre", 3)
+	hand("secret", 2)
+	hand("secret", 4)
+	want := hand("secret", 3)
+	got, err := take(l, terms{Secret: "secret"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer got.Close()
+	if is, err := unix.Getsockname(got.TCP); err != nil || is.(*unix.SockaddrInet4).Port != want {
+		t.Errorf("it took %v %v, not %d", is, err, want)
+	}
+}
+
+// port binds a socket to one, and says which.
+func port(t *testing.T, fd int) int {
+	t.Helper()
+	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	at, err := unix.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at.(*unix.SockaddrInet4).Port
 }
 
 // A box that reaches hosts is claimed where one really was led out, and not without an
