@@ -325,3 +325,45 @@ func TestContainerNetworkKeys(t *testing.T) {
 		}
 	}
 }
+
+// A server's program in a container reaches what its operator named, where containers of its
+// kind reach anything.
+func TestContainerServer(t *testing.T) {
+	if !lab.Run(t) {
+		return
+	}
+	webs(t)
+	w := contained(t, bridged)
+	w.edit("{terminal: docker}", "{terminal: docker, mcp: docker}")
+	w.edit("level: elevated", "level: elevated\n    allowed: ['@web']")
+	w.must("", "config", "reload")
+	script := filepath.Join(w.home, "server.py")
+	w.write(script, `
+import json, sys, urllib.request
+def get(host):
+    try: return urllib.request.urlopen("http://" + host + "/", timeout=5).read().decode()
+    except Exception as e: return type(e).__name__
+for line in sys.stdin:
+    m = json.loads(line)
+    if m.get("method") == "initialize":
+        r = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "web", "version": "1"}}
+    elif m.get("method") == "tools/list":
+        r = {"tools": [{"name": "get", "description": "gets", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}}]}
+    elif m.get("method") == "tools/call":
+        r = {"content": [{"type": "text", "text": get("good.test") + get("bad.test")}]}
+    elif "id" in m: r = {}
+    else: continue
+    print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": r}), flush=True)
+`)
+	w.run("", "upstream", "add", "web", "--read", script, "--host", "good.test:80", "--read-action", "code:read", "--", "/usr/bin/python3", script)
+	if o := w.run("", "upstream", "test", "web"); o.code == 0 || !strings.Contains(o.out+o.err, "category mcp runs on docker with network: none") {
+		t.Errorf("with network: none: %+v", o)
+	}
+	w.edit("{terminal: bridge}", "{terminal: bridge, mcp: bridge}")
+	w.must("", "config", "reload")
+	w.must("", "upstream", "test", "web")
+	w.must(pass+"\n", "upstream", "accept", "web", "--passphrase-stdin")
+	if o := w.call("web__get", map[string]any{}); o.code != 0 || o.out != "GET good.test at "+lab.Public+":80\nURLError\n" {
+		t.Errorf("%+v", o)
+	}
+}
