@@ -9,9 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
-	"path/filepath"
-	"strings"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,7 +26,6 @@ import (
 const (
 	sidecarMemory = 64 << 20
 	sidecarWithin = 20 * time.Second // it is ready, on a machine that does a lot else
-	socketName    = "socket"
 )
 
 // A sidecar is a container that has a network namespace, for a box to share.
@@ -59,7 +56,7 @@ func (p *plan) sidecar(ctx context.Context, name string, labels map[string]strin
 	labels[labelPart] = "sidecar"
 	config, host := *p.config, *p.host
 	config.Labels, config.User, config.Entrypoint = labels, "0:0", []string{inBox, probe.Verb, partSidecar}
-	config.Env = append(p.unset, small...)
+	config.Env = slices.Concat(p.unset, small)
 	config.AttachStdout, config.AttachStderr = true, true
 	pids := d.opts.Sidecar.Pids
 	host.CapAdd = []string{"NET_ADMIN", "SETUID", "SETGID"} // the rules of its namespace; becoming nobody
@@ -167,44 +164,4 @@ func take(l *net.UnixListener, t terms) (divert.Listening, error) {
 		}
 		got.Close()
 	}
-}
-
-// aside is a directory for one sidecar and its box, with what only this deployment could
-// have named it.
-func (d *Driver) aside(name string) (string, error) {
-	dir := filepath.Join(d.opts.State, asides, name+"."+d.proof(name))
-	err := errors.Join(os.MkdirAll(filepath.Dir(dir), 0o711), os.Mkdir(dir, 0o711))
-	return dir, err
-}
-
-const asides = "sidecars"
-
-// listen makes a socket in a directory, however long the name of that is. A sidecar is
-// root without the right to pass permissions by; who else finds it does not know the secret.
-func listen(dir string) (*net.UnixListener, error) {
-	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer unix.Close(fd)
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: fmt.Sprintf("/proc/self/fd/%d/%s", fd, socketName)})
-	if err != nil {
-		return nil, err
-	}
-	l.SetUnlinkOnClose(false) // by then that path may be another's; the directory goes as a whole
-	return l, os.Chmod(filepath.Join(dir, socketName), 0o666)
-}
-
-// clearAside removes the directories of sidecars that are gone.
-func (d *Driver) clearAside() error {
-	entries, err := os.ReadDir(filepath.Join(d.opts.State, asides))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	for _, e := range entries {
-		if name, proof, ok := strings.Cut(e.Name(), "."); ok && proof == d.proof(name) {
-			err = errors.Join(err, os.RemoveAll(filepath.Join(d.opts.State, asides, e.Name())))
-		}
-	}
-	return err
 }
