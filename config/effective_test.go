@@ -80,6 +80,7 @@ sandboxing:
     restricted_path: false
     extra_safe_path_prefixes: [/opt/tools]
   docker: {host: 'unix:///x', image: 'a:1', runtime: runsc, memory_limit: 1g, cpu_limit: 2, timeout_seconds: 60, pids_limit: 100, tmpfs_size: 1m, mount_mode: rw, auto_remove: false, network: bridge, network_overrides: {terminal: none}, allowed_hosts: ["a.example:443"], dns_allowed: false, loopback_allowed: false, sidecar_pids_limit: 40, sidecar_tmpfs_size: 2m}
+  compat_env: synthorg
   lifecycle: {strategy: per-task, grace: 1m, idle: 10m}
 approvals:
   expiry: 1h
@@ -107,6 +108,7 @@ connections:
   user: {base_url: "https://b.example", auth: {type: basic, secret: "store:p", user: me}}
   client: {base_url: "https://c.example", auth: {type: oauth2_client, secret: "store:p", client_id: c, token_url: "https://t.example", scopes: [read]}}
   own: {base_url: "https://d.example", auth: {type: headers, headers: {X-One: "env:ONE"}}}
+container_log_shipping: {enabled: true, collection_timeout_seconds: 7, max_log_bytes: 1m, ship_raw_logs: true}
 `
 
 func lookup(c *Config) map[string]Value {
@@ -141,7 +143,7 @@ func TestEffective(t *testing.T) {
 	}
 	for _, want := range []Value{
 		{"version", "1", "writ.yaml:1"},
-		{"upstreams.prog.read_action", "crm:write", "writ.yaml:81"},
+		{"upstreams.prog.read_action", "crm:write", "writ.yaml:82"},
 		{"upstreams.remote.call_timeout", "30s", "built in"},
 		{"upstreams.remote.connect_timeout", "10s", "built in"},
 		{"upstreams.remote.prefix", "name", "built in"},
@@ -171,20 +173,22 @@ func TestEffective(t *testing.T) {
 		{"tools.stat.egress_class", "read_only", "writ.yaml:55"},
 		{"tools.stat.dangerous", "true", "writ.yaml:55"},
 		{"tools.stat.quorum", "3", "writ.yaml:55"},
-		{"sandboxing.lifecycle.strategy", "per-task", "writ.yaml:66"},
-		{"approvals.expiry", "1h0m0s", "writ.yaml:68"},
-		{"approvals.timeout", "tiered", "writ.yaml:69"},
-		{"approvals.tiers.low.after", "8h0m0s", "writ.yaml:71"},
-		{"approvals.tiers.critical.then", "escalate", "writ.yaml:72"},
-		{"approvals.escalation", "[{role: approver, after: 30m0s} {role: admin, after: 2h0m0s}]", "writ.yaml:73"},
-		{"approvals.four_eyes", "always", "writ.yaml:74"},
-		{"approvals.quorum", "2", "writ.yaml:75"},
-		{"approvals.max_pending", "5", "writ.yaml:76"},
-		{"approvals.rate", "30/1h", "writ.yaml:77"},
-		{"approvals.address", "https://writ.example", "writ.yaml:78"},
-		{"approvals.webhooks.ops.url", "https://a.example:443/…", "writ.yaml:79"},
-		{"approvals.webhooks.ops.secret", "env:HOOK", "writ.yaml:79"},
-		{"approvals.webhooks.ops.events", "[tool_invocation_failed]", "writ.yaml:79"},
+		{"sandboxing.lifecycle.strategy", "per-task", "writ.yaml:67"},
+		{"sandboxing.compat_env", "synthorg", "writ.yaml:66"},
+		{"container_log_shipping.max_log_bytes", "1048576", "writ.yaml:94"},
+		{"approvals.expiry", "1h0m0s", "writ.yaml:69"},
+		{"approvals.timeout", "tiered", "writ.yaml:70"},
+		{"approvals.tiers.low.after", "8h0m0s", "writ.yaml:72"},
+		{"approvals.tiers.critical.then", "escalate", "writ.yaml:73"},
+		{"approvals.escalation", "[{role: approver, after: 30m0s} {role: admin, after: 2h0m0s}]", "writ.yaml:74"},
+		{"approvals.four_eyes", "always", "writ.yaml:75"},
+		{"approvals.quorum", "2", "writ.yaml:76"},
+		{"approvals.max_pending", "5", "writ.yaml:77"},
+		{"approvals.rate", "30/1h", "writ.yaml:78"},
+		{"approvals.address", "https://writ.example", "writ.yaml:79"},
+		{"approvals.webhooks.ops.url", "https://a.example:443/…", "writ.yaml:80"},
+		{"approvals.webhooks.ops.secret", "env:HOOK", "writ.yaml:80"},
+		{"approvals.webhooks.ops.events", "[tool_invocation_failed]", "writ.yaml:80"},
 		{"approvals.webhooks.all.format", "json", "built in"},
 		{"approvals.webhooks.all.give_up_after", "24h0m0s", "built in"},
 	} {

@@ -32,6 +32,8 @@ type File struct {
 
 	Secrets     Secrets               `yaml:"secrets"`
 	Connections map[string]Connection `yaml:"connections"`
+
+	LogShipping LogShipping `yaml:"container_log_shipping"`
 }
 
 // Listen is where agents come in over HTTP: an address, or a mapping with a
@@ -171,6 +173,7 @@ type Sandboxing struct {
 	Subprocess     Subprocess                  `yaml:"subprocess"`
 	Docker         Docker                      `yaml:"docker"`
 	Lifecycle      Lifecycle                   `yaml:"lifecycle"`
+	CompatEnv      CompatEnv                   `yaml:"compat_env"` // empty: writ's own variables alone
 }
 
 // Lifecycle says how long boxes are kept for calls that reach the same.
@@ -205,7 +208,6 @@ var notBuilt = map[string]string{
 	"screening":                    "screening",
 	"policies":                     "operator policies",
 	"trust":                        "trust",
-	"container_log_shipping":       "container log shipping",
 	"retention":                    "keeping arguments and results",
 	"telemetry":                    "telemetry",
 	"toolsmith":                    "the toolsmith",

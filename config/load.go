@@ -443,6 +443,7 @@ func (c *Config) checkSandboxing(d *strict.File) {
 		c.checkPrefix(d, fmt.Sprintf("%sextra_safe_path_prefixes[%d]", key, i), p)
 	}
 	c.checkDocker(d)
+	c.checkLogShipping(d)
 	c.warnLoose("sandboxing.default_backend", c.File.Sandboxing.DefaultBackend)
 	for _, category := range slices.Sorted(maps.Keys(c.File.Sandboxing.Overrides)) {
 		c.warnLoose("sandboxing.overrides."+string(category), c.File.Sandboxing.Overrides[category])

@@ -97,7 +97,8 @@ func defaults() *File {
 			Expiry: Duration(24 * time.Hour), Timeout: TimeoutDeny, FourEyes: FourEyesDangerous, Quorum: 1, MaxPending: 20,
 			Rate: Rate{writ.Quota{Max: 60, Per: writ.PerWindow, Window: time.Hour}},
 		},
-		Disclosure: disclosureDefaults(),
+		Disclosure:  disclosureDefaults(),
+		LogShipping: logShippingDefaults(),
 	}
 	for _, l := range access.Levels() {
 		f.ToolAccess.Levels[l] = Level{}

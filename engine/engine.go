@@ -86,6 +86,7 @@ type Engine struct {
 	native     *native.Driver
 	docker     *docker.Driver
 	boxes      *sandbox.Boxes
+	shipping   *shipping
 	closers    []io.Closer // drivers that keep something running
 	jobs       *exec.Jobs
 	builtins   []*tool.Tool
@@ -208,9 +209,10 @@ func (e *Engine) build(cfg *config.Config, launcher []string, servers []Server) 
 		e.docker,
 		subprocess.New(subprocess.Options{Launcher: launcher, Options: every})}
 	e.native = own
-	e.boxes = sandbox.NewBoxes(e.drivers, lifecycle(cfg))
+	e.boxes, e.shipping = sandbox.NewBoxes(e.drivers, lifecycle(cfg)), newShipping(e.log)
+	e.boxes.Tell(e.report(cfg))
 	e.webhooks.e = e
-	e.closers = append(e.closers, &e.upstreams, e.boxes, own, e.docker, &e.webhooks)
+	e.closers = append(e.closers, &e.upstreams, e.boxes, own, e.docker, e.shipping, &e.webhooks)
 	e.jobs = exec.NewJobs(e.boxes, e.now, e.log)
 	e.jobs.OnEnd = e.jobEnded
 	var err error
@@ -400,10 +402,14 @@ func (e *Engine) close() error {
 
 // jobEnded writes down how a background job ended: its call finished long before.
 func (e *Engine) jobEnded(j exec.Ended) {
-	err := e.ledger.Append(context.Background(), ledger.Entry{Kind: "job.ended", Call: j.Call, Agent: j.Agent, Data: []wire.Field{
+	data := []wire.Field{
 		wire.Str("job", j.Job), wire.Str("session", j.Session), wire.Str("task", j.Task), wire.Str("outcome", string(j.State)),
 		wire.Int("exit_code", int64(j.ExitCode)), wire.Str("limit", j.Limit), wire.Int("output_bytes", j.Bytes), wire.Int("micros", j.Elapsed.Microseconds()),
-	}})
+	}
+	if j.Container != "" {
+		data = append(data, wire.Str("container_id", j.Container))
+	}
+	err := e.ledger.Append(context.Background(), ledger.Entry{Kind: "job.ended", Call: j.Call, Agent: j.Agent, Data: data})
 	if err != nil {
 		e.log.Error("the end of a job could not be recorded", "job", j.Job, "err", err)
 	}

@@ -25,6 +25,7 @@ func (e *Engine) Reload(ctx context.Context) (*Reloaded, error) {
 	}
 	e.desk.Changed()
 	e.boxes.Use(lifecycle(next.cfg))
+	e.boxes.Tell(e.report(next.cfg))
 	if len(before.cfg.File.Upstreams)+len(next.cfg.File.Upstreams) > 0 {
 		if err := errors.Join(e.upstreams.keep(next.cfg), e.refresh(ctx)); err != nil {
 			e.log.Error("the MCP servers of the new configuration could not all be taken up", "err", err)

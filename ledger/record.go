@@ -68,7 +68,7 @@ func outcome(ev writ.Event) []wire.Field {
 		wire.Int("result_bytes", int64(len(ev.Result.Content))),
 		wire.Str("result_sha256", wire.Digest(ev.Result.Content).String()),
 	}
-	for _, key := range []string{"driver", "exit_code", "limit"} {
+	for _, key := range []string{"driver", "exit_code", "limit", "container_id"} {
 		if v, ok := ev.Result.Metadata[key]; ok {
 			fields = append(fields, wire.Str(key, fmt.Sprint(v)))
 		}

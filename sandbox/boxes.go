@@ -37,6 +37,7 @@ type Boxes struct {
 
 	mu     sync.Mutex
 	keep   Lifecycle
+	report Report
 	live   map[*entry]struct{} // kept ones, and those in use
 	turns  map[key]*turn
 	closed bool
@@ -94,14 +95,15 @@ type Live struct {
 // Start starts the command with the driver that Set.Start would choose: in a box kept
 // from a call before, where there is one; and says which driver it is.
 func (b *Boxes) Start(ctx context.Context, w writ.Writ, spec Spec) (Box, string, error) {
-	return b.drivers.start(ctx, w, func(d Driver) (Box, error) { return b.startOn(ctx, d, w, spec) })
+	told := b.telling(w.Call(), &spec)
+	return b.drivers.start(ctx, w, func(d Driver) (Box, error) { return b.startOn(ctx, d, w, spec, told) })
 }
 
-func (b *Boxes) startOn(ctx context.Context, d Driver, w writ.Writ, spec Spec) (Box, error) {
+func (b *Boxes) startOn(ctx context.Context, d Driver, w writ.Writ, spec Spec, told *telling) (Box, error) {
 	keeper, ok := d.(Keeper)
 	if !ok {
 		box, err := d.Start(ctx, w, spec)
-		return b.tracked(d, w, nil, box, err)
+		return b.tracked(d, w, nil, box, told, err)
 	}
 	p, err := keeper.Plan(ctx, w, spec)
 	if err != nil {
@@ -123,7 +125,7 @@ func (b *Boxes) startOn(ctx context.Context, d Driver, w writ.Writ, spec Spec) (
 		}
 		box, err := p.StartIn(ctx, e.kept)
 		if err == nil {
-			return b.tracked(d, w, e, box, nil)
+			return b.tracked(d, w, e, box, told, nil)
 		}
 		b.drop(e)
 		if fresh || !errors.Is(err, ErrUnfit) {
@@ -131,7 +133,7 @@ func (b *Boxes) startOn(ctx context.Context, d Driver, w writ.Writ, spec Spec) (
 		}
 	}
 	box, err := p.Start(ctx)
-	return b.tracked(d, w, nil, box, err)
+	return b.tracked(d, w, nil, box, told, err)
 }
 
 // keyOf is whose box a call may have; none where it has to have one of its own: what a
@@ -155,7 +157,7 @@ func (b *Boxes) keyOf(d Driver, w writ.Writ, spec Spec, p Plan) key {
 }
 
 // tracked notes what runs, until it has ended.
-func (b *Boxes) tracked(d Driver, w writ.Writ, e *entry, box Box, err error) (Box, error) {
+func (b *Boxes) tracked(d Driver, w writ.Writ, e *entry, box Box, told *telling, err error) (Box, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +177,8 @@ func (b *Boxes) tracked(d Driver, w writ.Writ, e *entry, box Box, err error) (Bo
 	b.live[e] = struct{}{}
 	stop, kill := context.WithCancel(context.Background())
 	e.kill = kill
-	return &tracked{Box: box, boxes: b, entry: e, killed: stop}, nil
+	told.run.Box, told.run.Driver = e.ID, e.Driver
+	return &tracked{Box: box, boxes: b, entry: e, killed: stop, told: told}, nil
 }
 
 // tracked is a box whose end is noted.
@@ -184,6 +187,7 @@ type tracked struct {
 	boxes  *Boxes
 	entry  *entry
 	killed context.Context
+	told   *telling
 }
 
 // Wait implements Box.
@@ -195,6 +199,8 @@ func (t *tracked) Wait(ctx context.Context) (Exit, error) {
 	if exit.Limit == "cancelled" && t.killed.Err() != nil {
 		exit.Limit = "killed by an operator"
 	}
+	run := t.told.over(exit, err)
 	t.boxes.release(t.entry)
+	t.told.tell(run)
 	return exit, err
 }

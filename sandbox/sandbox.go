@@ -67,6 +67,8 @@ type Exit struct {
 	Undone  []string      // what it left among protected names, and where that is now
 	Elapsed time.Duration // wall clock
 	CPU     time.Duration // user and system time of all its processes
+
+	Container *Container // that it ran in; nil where a driver has none
 }
 
 // Feature is one property of a box.

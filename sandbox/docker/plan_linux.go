@@ -127,6 +127,7 @@ func (k *kept) Close() error { return k.end() }
 type box struct {
 	sandbox.Box
 	in     *running
+	is     sandbox.Container
 	covers covers
 	out    *way         // its way out; nil: none
 	last   func() error // ends the container; nil: it is kept
@@ -136,6 +137,9 @@ type box struct {
 func (b *box) Wait(ctx context.Context) (sandbox.Exit, error) {
 	exit, err := b.Box.Wait(ctx)
 	b.out.close() // nothing is left that it could serve
+	id, said := b.Sidecar()
+	b.is.Sidecar, b.is.Lines = id, sandbox.Lines{Parsed: said.Lines, Malformed: said.Skipped, Left: said.Dropped}
+	exit.Container = &b.is
 	undone, failed := b.covers.done()
 	exit.Undone = undone
 	if failed != nil && err == nil {
@@ -160,7 +164,7 @@ func (p *plan) runIn(ctx context.Context, c *running) (*box, error) {
 		_, failed := covers.done()
 		return nil, errors.Join(err, failed)
 	}
-	return &box{Box: b, in: c, covers: covers}, nil
+	return &box{Box: b, in: c, covers: covers, is: sandbox.Container{ID: c.id, Image: p.driver.opts.Image, ImageID: p.config.Image}}, nil
 }
 
 func (p *plan) runBy(ctx context.Context, c *running, covers covers) (sandbox.Box, error) {

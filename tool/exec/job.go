@@ -38,6 +38,8 @@ type Ended struct {
 	Limit    string // the limit that ended it: timeout, cancelled; empty: it ended by itself
 	Bytes    int64  // of output, kept or not
 	Elapsed  time.Duration
+
+	Container string // that it ran in, once it is over; empty: in none
 }
 
 // job is one command in the background. What is not said to be guarded never changes.
@@ -69,6 +71,9 @@ func (e Ended) live() bool { return e.State == "" || e.State == Running }
 // cancels may come together; the box tells the one that was first.
 func (e Ended) conclude(exit sandbox.Exit, err error) Ended {
 	e.ExitCode, e.Signal, e.Limit = exit.Code, exit.Signal, exit.Limit
+	if exit.Container != nil {
+		e.Container = exit.Container.ID
+	}
 	switch {
 	case err != nil:
 		e.State = Lost
@@ -109,6 +114,9 @@ func (e Ended) metadata() map[string]any {
 	m := map[string]any{"job": e.Job, "state": string(e.State), "elapsed_ms": e.Elapsed.Milliseconds(), "bytes": e.Bytes}
 	if !e.live() {
 		m["exit_code"], m["signal"], m["limit"] = e.ExitCode, e.Signal, e.Limit
+		if e.Container != "" {
+			m["container_id"] = e.Container
+		}
 	}
 	return m
 }

@@ -2,7 +2,9 @@ package exec
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -31,15 +33,29 @@ func Run(ctx context.Context, boxes Starter, w writ.Writ, spec sandbox.Spec) (wr
 	if err != nil {
 		return writ.Result{}, err
 	}
-	return writ.Result{
-		Content: render(exit, stdout, stderr),
-		IsError: exit.Code != 0 || exit.Limit != "",
-		Metadata: map[string]any{
-			"driver": driver, "exit_code": exit.Code, "signal": exit.Signal, "limit": exit.Limit,
-			"elapsed_ms": exit.Elapsed.Milliseconds(), "cpu_micros": exit.CPU.Microseconds(),
-			"stdout_bytes": stdout.Total(), "stderr_bytes": stderr.Total(), "met": exit.Met, "undone": exit.Undone,
-		},
-	}, nil
+	m := map[string]any{
+		"driver": driver, "exit_code": exit.Code, "signal": exit.Signal, "limit": exit.Limit,
+		"elapsed_ms": exit.Elapsed.Milliseconds(), "cpu_micros": exit.CPU.Microseconds(),
+		"stdout_bytes": stdout.Total(), "stderr_bytes": stderr.Total(), "met": exit.Met, "undone": exit.Undone,
+	}
+	maps.Copy(m, contained(w.Call(), exit))
+	return writ.Result{Content: render(exit, stdout, stderr), IsError: exit.Code != 0 || exit.Limit != "", Metadata: m}, nil
+}
+
+// contained is what the result says of the container that a command ran in; nothing where
+// it ran in none.
+func contained(call writ.Call, exit sandbox.Exit) map[string]any {
+	c := exit.Container
+	if c == nil {
+		return nil
+	}
+	said := c.Lines.Parsed
+	if said == nil {
+		said = []json.RawMessage{}
+	}
+	return map[string]any{
+		"container_id": c.ID, "sidecar_id": c.Sidecar, "sidecar_logs": said, "agent_id": call.Agent, "execution_time_ms": exit.Elapsed.Milliseconds(),
+	}
 }
 
 func render(exit sandbox.Exit, stdout, stderr *sandbox.Tail) string {
