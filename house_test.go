@@ -86,7 +86,7 @@ var edges = map[string]struct {
 	"connect":             {nil, "edits configuration files of MCP clients; knows nothing of writ's own"},
 	"upstream":            {[]string{"", "action", "display", "tool", "wire"}, "the client's side of the protocol: what a server offers, as definitions, and what it answers, as results"},
 	"mcpserver":           {[]string{"", "engine", "tool", "wire"}, "a front door of the engine, mounted by api"},
-	"api":                 {[]string{"", "action", "approval", "client", "config", "display", "engine", "host", "ledger", "mcpserver", "oauth", "secret", "store", "tool", "wire"}, "a front door of the engine; what crosses it is the client's; an unknown word is answered with the known ones"},
+	"api":                 {[]string{"", "action", "approval", "client", "config", "display", "engine", "host", "ledger", "mcpserver", "oauth", "sandbox", "secret", "store", "tool", "wire"}, "a front door of the engine, which shows boxes as they are; what crosses it is the client's; an unknown word is answered with the known ones"},
 	"cmd/writ":            {[]string{"*"}, "the program"},
 	"bench":               {[]string{"*"}, "measures everything"},
 	"conformance":         {[]string{"*"}, "holds the program against the protocol's own suite"},

@@ -167,8 +167,10 @@ func routes() []route {
 
 		{method: get, path: "/v1/sandboxes", doors: operatorDoor, who: operator, id: "listSandboxes", summary: "List the sandboxes there are: in use, and kept for the next call",
 			query: paged(), reply: client.Page[client.Sandbox]{}, run: listSandboxes},
-		{method: get, path: "/v1/sandboxes/{id}", doors: operatorDoor, who: operator, id: "showSandbox", summary: "One sandbox",
+		{method: get, path: "/v1/sandboxes/{id}", doors: operatorDoor, who: operator, id: "showSandbox", summary: "Everything that is known of a sandbox, also of one that ended not long ago",
 			reply: client.Sandbox{}, run: showSandbox},
+		{method: post, path: "/v1/sandboxes/{id}/exec", doors: operatorDoor, who: operator, id: "execSandbox", summary: "Run a command in a sandbox that is kept and that nobody uses, confined as its calls are, with a person's passphrase",
+			body: client.SandboxExecRequest{}, reply: client.CallReply{}, refuses: callRefusals, run: execSandbox},
 		{method: post, path: "/v1/sandboxes/{id}/kill", doors: operatorDoor, who: operator, id: "killSandbox", summary: "End a sandbox and what runs in it",
 			reply: client.Status{}, run: killSandbox},
 		{method: post, path: "/v1/unconfined", doors: operatorDoor, who: operator, id: "startUnconfined", summary: "Write down a command that is about to run with nothing around it",

@@ -186,6 +186,9 @@ func walk(w *world) map[string]func(d door) answer {
 			return a
 		},
 		"showSandbox": func(door) answer { return root("GET", "/v1/sandboxes/"+sandbox, "") },
+		"execSandbox": func(door) answer {
+			return root("POST", "/v1/sandboxes/"+sandbox+"/exec", `{"command":["bash","-c","true"],"by":`+by+`}`)
+		},
 		"killSandbox": func(door) answer { return root("POST", "/v1/sandboxes/"+sandbox+"/kill", "") },
 		"startUnconfined": func(door) answer {
 			a := root("POST", "/v1/unconfined", unconfined)
@@ -223,7 +226,7 @@ var order = []string{
 	"health", "openapi", "protectedResource", "protectedResourceMCP", "call", "batch", "openSession", "listSessions", "showSession", "startTask", "listTasks", "showTask", "rateTask", "endTask", "endSession",
 	"listTools", "showTool", "diffTool", "acceptTool", "waiveTool", "listWaivers", "endWaiver", "listUpstreams", "showUpstream", "testUpstream", "restartUpstream", "acceptUpstream", "listAgents", "showAgent", "delegate", "showTree", "endDelegation", "newToken", "revokeToken",
 	"listApprovals", "showApproval", "showArgument", "previewEdit", "decide", "listGrants", "revokeGrant",
-	"listInvocations", "showInvocation", "invocationEvents", "resolveInvocation", "cancelInvocation", "allInvocationEvents", "listLedger", "ledgerOfCall", "verifyLedger", "exportLedger", "listEgress", "reportEgress", "setSecret", "listSecrets", "checkSecret", "listConnections", "showConnection", "testConnection", "removeSecret", "listWebhooks", "testWebhook", "retryWebhook", "metrics", "events", "listSandboxes", "showSandbox", "killSandbox", "startUnconfined", "endUnconfined", "stop", "listStops", "lift",
+	"listInvocations", "showInvocation", "invocationEvents", "resolveInvocation", "cancelInvocation", "allInvocationEvents", "listLedger", "ledgerOfCall", "verifyLedger", "exportLedger", "listEgress", "reportEgress", "setSecret", "listSecrets", "checkSecret", "listConnections", "showConnection", "testConnection", "removeSecret", "listWebhooks", "testWebhook", "retryWebhook", "metrics", "events", "listSandboxes", "showSandbox", "execSandbox", "killSandbox", "startUnconfined", "endUnconfined", "stop", "listStops", "lift",
 	"listPeople", "addPerson", "setRole", "setPassphrase", "explain", "showConfig", "reloadConfig", "doctor", "shutdown",
 }
 
@@ -368,7 +371,7 @@ func TestRequiredIsDocumented(t *testing.T) {
 					if r == missing {
 						break
 					}
-					body[r] = map[string]any{"rating": 1, "by": alice, "calls": []any{map[string]any{"tool": "stat"}}, "approve": true, "lasts_seconds": 5, "digests": map[string]string{}, "uid": 1, "args": 1, "args_bytes": 1}[r]
+					body[r] = map[string]any{"rating": 1, "by": alice, "calls": []any{map[string]any{"tool": "stat"}}, "approve": true, "lasts_seconds": 5, "digests": map[string]string{}, "command": []string{"x"}, "uid": 1, "args": 1, "args_bytes": 1}[r]
 					if body[r] == nil {
 						body[r] = "x"
 					}

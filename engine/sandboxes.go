@@ -13,6 +13,19 @@ import (
 // Sandboxes lists the boxes there are: in use, and kept for the next call.
 func (e *Engine) Sandboxes() []sandbox.Live { return e.boxes.List() }
 
+// Sandbox is everything that is known of one of them, or of one that ended not long ago.
+func (e *Engine) Sandbox(id string) (sandbox.Shown, error) {
+	s, ok := e.boxes.Show(id)
+	if !ok {
+		return s, noSandbox(id)
+	}
+	return s, nil
+}
+
+func noSandbox(id string) error {
+	return writ.Fail(writ.NotFound, fmt.Sprintf("there is no sandbox %q any more; 'writ sandbox list' shows those there are", clip(id)), nil)
+}
+
 // KillSandbox ends a box and what runs in it. Like a stop it needs nobody's passphrase.
 func (e *Engine) KillSandbox(ctx context.Context, id string) error {
 	for _, b := range e.boxes.List() {
@@ -21,5 +34,5 @@ func (e *Engine) KillSandbox(ctx context.Context, id string) error {
 				wire.Str("box", b.ID), wire.Str("driver", b.Driver), wire.Bool("kept", b.Kept)}})
 		}
 	}
-	return writ.Fail(writ.NotFound, fmt.Sprintf("there is no sandbox %q any more; 'writ sandbox list' shows those there are", clip(id)), nil)
+	return noSandbox(id)
 }

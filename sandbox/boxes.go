@@ -40,6 +40,7 @@ type Boxes struct {
 	report Report
 	live   map[*entry]struct{} // kept ones, and those in use
 	turns  map[key]*turn
+	gone   []Shown // the last that have ended
 	closed bool
 }
 
@@ -71,6 +72,10 @@ type entry struct {
 	key  key
 	kept Kept // nil: it is gone after its call
 
+	confine writ.Confinement // of the last call in it
+	dir     string           // and where that began
+	runs    []Run            // the last ones
+
 	doomed bool               // it ends instead of being kept on
 	kill   context.CancelFunc // of the call in it
 	timer  *time.Timer        // while it is idle
@@ -90,6 +95,10 @@ type Live struct {
 	Since   time.Time `json:"since"`
 	Used    time.Time `json:"used" jsonschema:"when the last call began in it"`
 	Calls   int       `json:"calls"`
+
+	Container string `json:"container,omitempty" jsonschema:"the engine's ID, where it is a container"`
+	Sidecar   string `json:"sidecar,omitempty" jsonschema:"of the container that is its way out"`
+	Image     string `json:"image,omitempty"`
 }
 
 // Start starts the command with the driver that Set.Start would choose: in a box kept
@@ -170,8 +179,15 @@ func (b *Boxes) tracked(d Driver, w writ.Writ, e *entry, box Box, told *telling,
 	if e.ID == "" {
 		e.Live = Live{ID: "box_" + strings.ToLower(rand.Text()[:12]), Since: now, Kept: e.kept != nil}
 	}
-	e.Driver, e.Agent, e.Session, e.Task, e.Person = d.Name(), c.Agent, c.Session, c.Task, c.Person
+	if c.Session != "" || e.Calls == 0 { // else an operator looks into a box of somebody's
+		e.Driver, e.Agent, e.Session, e.Task, e.Person = d.Name(), c.Agent, c.Session, c.Task, c.Person
+	}
+	if in, ok := box.(Contained); ok {
+		is := in.Container()
+		e.Container, e.Sidecar, e.Image = is.ID, is.Sidecar, is.Image
+	}
 	e.Call, e.Tool, e.Used = c.ID, c.Tool, now
+	e.confine, e.dir = w.Confinement(), c.Dir
 	e.Calls++
 	e.doomed = e.doomed || b.closed
 	b.live[e] = struct{}{}
@@ -200,7 +216,7 @@ func (t *tracked) Wait(ctx context.Context) (Exit, error) {
 		exit.Limit = "killed by an operator"
 	}
 	run := t.told.over(exit, err)
-	t.boxes.release(t.entry)
+	t.boxes.release(t.entry, run)
 	t.told.tell(run)
 	return exit, err
 }

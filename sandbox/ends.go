@@ -24,7 +24,7 @@ func (b *Boxes) end(meant func(*entry) bool, after time.Duration) {
 			e.timer.Reset(after)
 		default:
 			e.timer.Stop()
-			delete(b.live, e)
+			b.forget(e)
 			now = append(now, e)
 		}
 	}
@@ -69,12 +69,7 @@ func (b *Boxes) List() []Live {
 // Kill ends a box and what runs in it. It reports false when there is no such box.
 func (b *Boxes) Kill(id string) bool {
 	b.mu.Lock()
-	var found *entry
-	for e := range b.live {
-		if e.ID == id {
-			found = e
-		}
-	}
+	found := b.find(id)
 	if found != nil && found.Call != "" {
 		found.doomed = true
 		found.kill()

@@ -74,7 +74,7 @@ func (b *Boxes) room() bool {
 	if n >= most && oldest != nil {
 		oldest.timer.Stop()
 		oldest.timer = nil
-		delete(b.live, oldest)
+		b.forget(oldest)
 	}
 	b.mu.Unlock()
 	if n >= most && oldest != nil {
@@ -86,13 +86,14 @@ func (b *Boxes) room() bool {
 
 // release keeps a box for the next call, or lets it go. Readying it takes a moment, for
 // which nobody waits.
-func (b *Boxes) release(e *entry) {
+func (b *Boxes) release(e *entry, r Run) {
 	b.mu.Lock()
 	e.kill()
+	e.remember(r)
 	e.Call, e.Tool = "", ""
 	over := e.kept == nil || e.doomed || b.closed
 	if e.kept == nil {
-		delete(b.live, e)
+		b.forget(e)
 	}
 	if !over {
 		b.renewing(e.key, 1)
@@ -114,7 +115,11 @@ func (b *Boxes) release(e *entry) {
 			if idle == 0 {
 				idle = 1 << 62
 			}
-			e.timer = time.AfterFunc(idle, func() { b.end(func(x *entry) bool { return x == e }, 0) })
+			// One that fires while the box is taken, or after it was taken and released, is
+			// of a time that is over: what counts is the timer that the box has now.
+			var own *time.Timer
+			own = time.AfterFunc(idle, func() { b.end(func(x *entry) bool { return x == e && x.timer == own }, 0) })
+			e.timer = own
 		}
 		b.renewing(e.key, -1)
 		b.mu.Unlock()
@@ -126,7 +131,7 @@ func (b *Boxes) release(e *entry) {
 
 func (b *Boxes) drop(e *entry) {
 	b.mu.Lock()
-	delete(b.live, e)
+	b.forget(e)
 	b.mu.Unlock()
 	e.kept.Close()
 }

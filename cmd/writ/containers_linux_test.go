@@ -16,9 +16,9 @@ import (
 // driver, more is YAML at top level.
 func contained(t *testing.T, sandboxing, more string) *world {
 	t.Helper()
-	e := rig.Start(t)
-	return newWorld(t, "level: standard\noverrides: {terminal: full, code_execution: process}\n", fmt.Sprintf(
-		"sandboxing: {default_backend: docker, docker: {host: %q, image: %q, mount_mode: rw}%s}\n%s", e.Host, e.Image, sandboxing, more)).init()
+	w, _ := docked(t, ", mount_mode: rw", sandboxing)
+	w.edit("sandboxing: ", more+"sandboxing: ")
+	return w
 }
 
 // reply is a call's, as 'writ call --json' prints it.

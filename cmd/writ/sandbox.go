@@ -14,9 +14,11 @@ import (
 
 func (a *app) sandboxCommand() *cobra.Command {
 	return noun("sandbox", "Sandboxes: what runs where, and what is kept for the next call",
-		"  writ sandbox list\n  writ sandbox show box_abc123\n  writ sandbox kill box_abc123",
-		a.sandboxList(), a.sandboxShow(), a.sandboxKill())
+		"  writ sandbox list\n  writ sandbox show box_abc123\n  writ sandbox logs box_abc123 --follow\n  writ sandbox exec box_abc123 -- ls -la\n  writ sandbox kill box_abc123",
+		a.sandboxList(), a.sandboxShow(), a.sandboxLogs(), a.sandboxExec(), a.sandboxKill())
 }
+
+const aSandbox = "the id of a sandbox; 'writ sandbox list' shows them"
 
 func (a *app) sandboxList() *cobra.Command {
 	return &cobra.Command{
@@ -69,38 +71,9 @@ func agoOf(stamp string) string {
 	return shortly(time.Since(t).Round(time.Second)) + " ago"
 }
 
-func (a *app) sandboxShow() *cobra.Command {
-	c := &cobra.Command{
-		Use: "show ID", Short: "Show one sandbox", Args: exactly(1, "the id of a sandbox; 'writ sandbox list' shows them"), Example: "  writ sandbox show box_abc123",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.connect(cmd.Context())
-			if err != nil {
-				return err
-			}
-			b, err := c.Sandbox(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			if a.json {
-				return printJSON(b)
-			}
-			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-			for _, f := range [][2]string{{"id", b.ID}, {"driver", b.Driver}, {"agent", b.Agent}, {"acts for", b.Person}, {"session", b.Session}, {"task", b.Task},
-				{"runs", runsNow(b)}, {"calls", fmt.Sprint(b.Calls)}, {"since", b.Since}, {"used", b.Used}} {
-				if f[1] != "" {
-					fmt.Fprintf(w, "%s\t%s\n", f[0], oneLine(f[1]))
-				}
-			}
-			return w.Flush()
-		},
-	}
-	c.ValidArgsFunction = a.offer(sandboxIDs)
-	return c
-}
-
 func (a *app) sandboxKill() *cobra.Command {
 	c := &cobra.Command{
-		Use: "kill ID", Short: "End a sandbox and what runs in it", Args: exactly(1, "the id of a sandbox; 'writ sandbox list' shows them"),
+		Use: "kill ID", Short: "End a sandbox and what runs in it", Args: exactly(1, aSandbox),
 		Long:    `End a sandbox. The call in it fails and says why; the next call gets another sandbox. To keep an agent from calling again: writ stop AGENT.`,
 		Example: "  writ sandbox kill box_abc123",
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -133,6 +133,9 @@ type box struct {
 	last   func() error // ends the container; nil: it is kept
 }
 
+// Container implements sandbox.Contained.
+func (b *box) Container() sandbox.Container { return b.in }
+
 // Wait implements sandbox.Box.
 func (b *box) Wait(ctx context.Context) (sandbox.Exit, error) {
 	exit, err := b.Box.Wait(ctx)
