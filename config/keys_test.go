@@ -285,7 +285,7 @@ var rows = []row{
 		see: reach("shell_command"), first: closedContainer, then: "ask hosts [example.com:443]"},
 	{key: "sandboxing.docker.network_overrides.*", text: oneAgent + "sandboxing: {default_backend: docker, docker: {network_overrides: {terminal: $X}}}\nagents: {bot: {workspace: main}}\n", one: "none", other: "bridge",
 		see: reach("shell_command"), first: closedContainer, then: "ask hosts [example.com:443]"},
-	{key: "sandboxing.docker.allowed_hosts", text: oneAgent + "sandboxing: {default_backend: docker, docker: {network: bridge, allowed_hosts: $X}}\nagents: {bot: {workspace: main}}\n", one: "['b.example']", other: "['b.example', '*.com:443']",
+	{key: "sandboxing.docker.allowed_hosts", text: oneAgent + "sandboxing: {default_backend: docker, docker: {network: bridge, allowed_hosts: $X}}\nagents: {bot: {workspace: main}}\n", one: "['b.example']", other: "['b.example', 'example.com']",
 		see: reach("shell_command"), first: "deny network: argument /hosts/0: host \"example.com:443\" is not among sandboxing.docker.allowed_hosts", then: "ask hosts [example.com:443]"},
 	{key: "sandboxing.docker.dns_allowed", text: "version: 1\nsandboxing: {docker: {dns_allowed: $X}}\n", one: "true", other: "false", engine: true,
 		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.File.Sandboxing.Docker.DNSAllowed) }, first: "true", then: "false"},

@@ -134,7 +134,7 @@ type box struct {
 }
 
 // Container implements sandbox.Contained.
-func (b *box) Container() sandbox.Container { return b.in }
+func (b *box) Container() sandbox.Container { return b.is }
 
 // Wait implements sandbox.Box.
 func (b *box) Wait(ctx context.Context) (sandbox.Exit, error) {
