@@ -18,9 +18,9 @@ import (
 	"github.com/writ-run/writ/sandbox/rig"
 )
 
-// contained is a world whose shells are containers with a way out; more is laid into
+// outgoing is a world whose shells are containers with a way out; more is laid into
 // sandboxing.docker.
-func contained(t *testing.T, more string) *world {
+func outgoing(t *testing.T, more string) *world {
 	t.Helper()
 	e := rig.Start(t)
 	return newWorld(t, "role: developer\nlevel: elevated\noverrides:\n  terminal: full\n  file_system: workspace_only\n", fmt.Sprintf(`egress:
@@ -62,7 +62,7 @@ func TestContainerReachesHosts(t *testing.T) {
 		return
 	}
 	webs(t)
-	w := contained(t, bridged)
+	w := outgoing(t, bridged)
 	const told = "[not let out: bad.test: host_not_allowed (bad.test:80 in hosts, or in reads to read only, would ask for it)]\n"
 	got := "GET good.test at " + lab.Public + ":80\n"
 	o := w.reaches("curl -sm 9 http://good.test/; curl -sm 9 http://bad.test/; python3 -c 'import urllib.request as u; print(u.urlopen(\"http://good.test/\").read().decode(), end=\"\")'", "good.test:80")
@@ -104,7 +104,7 @@ func TestContainerAttacks(t *testing.T) {
 	webs(t)
 	at := []string{lab.Other + ":7000", lab.Metadata + ":7000", "[" + lab.Public6 + "]:7000", lab.Public + ":7000"}
 	outside := lab.Watch(t, at...)
-	w := contained(t, bridged)
+	w := outgoing(t, bridged)
 	for _, a := range at { // whoever can get there is heard
 		for _, network := range []string{"tcp", "udp"} {
 			c, err := net.Dial(network, a)
@@ -222,7 +222,7 @@ func TestContainerSidecars(t *testing.T) {
 		return
 	}
 	webs(t)
-	w := contained(t, bridged)
+	w := outgoing(t, bridged)
 	_, kill := w.serve()
 	start := func(name, host string) *started {
 		command := `exec 2>&1; curl -sSm 9 http://` + host + `/; python3 -m http.server -b 127.0.0.1 8000 >/dev/null 2>&1 & until curl -so /dev/null http://127.0.0.1:8000/; do sleep 0.1; done; touch ` + name + `; until test -e go; do sleep 0.1; done; curl -sSm 9 http://` + host + `/; kill %1; exit 0`
@@ -273,7 +273,7 @@ func TestContainerNetworkKeys(t *testing.T) {
 		return
 	}
 	webs(t)
-	w := contained(t, "network: none")
+	w := outgoing(t, "network: none")
 	const get = "curl -sSm 9 http://good.test/"
 	want := "GET good.test at " + lab.Public + ":80\n"
 	none := `host "good.test:80" cannot be reached: category terminal runs on docker with network: none; an operator opens it: sandboxing.docker.network_overrides: {terminal: bridge}`
@@ -333,7 +333,7 @@ func TestContainerServer(t *testing.T) {
 		return
 	}
 	webs(t)
-	w := contained(t, bridged)
+	w := outgoing(t, bridged)
 	w.edit("{terminal: docker}", "{terminal: docker, mcp: docker}")
 	w.edit("level: elevated", "level: elevated\n    allowed: ['@web']")
 	w.must("", "config", "reload")
