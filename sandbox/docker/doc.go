@@ -8,6 +8,10 @@
 // and tells how it ended. Daemon and supervisor talk over the streams of the exec, in
 // frames; there is no socket inside.
 //
+// A box that reaches hosts shares the network namespace of a second container, its sidecar,
+// which has nothing but loopback. This program, in there, leads what leaves it to sockets
+// that the daemon is handed; the sidecar decides nothing, and without it nothing gets out.
+//
 // The first process of a container ends when the connection to it does, so that nothing is
 // left of a daemon that was killed: the engine removes the container by itself. What is
 // left all the same is found at the next start by a label that only this deployment could
