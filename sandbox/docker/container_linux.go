@@ -77,9 +77,7 @@ func (p *plan) build(ctx context.Context, show map[string]string) error {
 			name, _, _ := strings.Cut(kv, "=")
 			p.unset = append(p.unset, name+"=")
 		}
-	}
-	if image.Config != nil { // what an image wants to have written is the box's own, and bounded
-		for dir := range image.Config.Volumes {
+		for dir := range image.Config.Volumes { // what an image wants to have written is the box's own, and bounded
 			p.host.Tmpfs[dir] = tmpfs(d.opts.Tmpfs, "1777", "noexec")
 		}
 	}

@@ -10,11 +10,11 @@ import (
 	"io"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/moby/moby/api/pkg/stdcopy"
-	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/api/types/mount"
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/egress/divert"
@@ -61,11 +61,14 @@ func (p *plan) sidecar(ctx context.Context, name string, labels map[string]strin
 	pids := d.opts.Sidecar.Pids
 	host.CapAdd = []string{"NET_ADMIN", "SETUID", "SETGID"} // the rules of its namespace; becoming nobody
 	host.Sysctls = sysctls(p.six())
-	host.Resources = container.Resources{Memory: sidecarMemory, MemorySwap: sidecarMemory, NanoCPUs: host.NanoCPUs, PidsLimit: &pids}
+	host.Memory, host.MemorySwap, host.PidsLimit = sidecarMemory, sidecarMemory, &pids
 	host.ShmSize = d.opts.Sidecar.Tmpfs
 	host.Tmpfs = map[string]string{}
-	for at := range p.host.Tmpfs { // also where the image would have something written
+	for at, how := range p.host.Tmpfs { // also where the image would have something written
 		host.Tmpfs[at] = tmpfs(d.opts.Sidecar.Tmpfs, "1777", "noexec")
+		if !strings.HasSuffix(how, inodes) {
+			host.Tmpfs[at] = strings.TrimSuffix(host.Tmpfs[at], inodes)
+		}
 	}
 	program, err := d.program()
 	if err != nil {
