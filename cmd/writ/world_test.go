@@ -249,7 +249,7 @@ func (w *world) write(path, content string) {
 // daemonGone waits until no daemon holds the store's lock.
 func (w *world) daemonGone() {
 	w.t.Helper()
-	for range 200 {
+	for range 1000 {
 		if unlocked(w.state("writ.db.lock")) {
 			return
 		}
