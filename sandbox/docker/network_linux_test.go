@@ -25,12 +25,19 @@ import (
 // the questions about names.
 type greeter struct {
 	asked     atomic.Int64
+	closed    atomic.Int64
 	authority []byte
 }
 
 type greeting struct {
 	sandbox.Mouth
 	authority []byte
+	closed    *atomic.Int64
+}
+
+func (g greeting) Close() error {
+	defer g.closed.Add(1)
+	return g.Mouth.Close()
 }
 
 func (g greeting) Authority() []byte { return g.authority }
@@ -64,7 +71,7 @@ func (g *greeter) open(_ writ.Writ, m sandbox.Mouth) (io.Closer, error) {
 		go serve(m.TCP6)
 		go hear(m.DNS6)
 	}
-	return greeting{m, g.authority}, nil
+	return greeting{m, g.authority, &g.closed}, nil
 }
 
 // networked is a confinement of boxes that reach hosts.
@@ -284,7 +291,11 @@ func TestSidecarKilled(t *testing.T) {
 		case <-time.After(10 * time.Second):
 			t.Fatal("nobody heard of it")
 		}
-		b.out.once.Do(func() { t.Error("the way out was left open") }) // it waits for whoever is at it
+		for end := time.Now().Add(10 * time.Second); g.closed.Load() == 0; time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatal("the way out was left open")
+			}
+		}
 		if said := say(); !strings.Contains(said, "Connection refused") {
 			t.Errorf("after: %q", said)
 		}
