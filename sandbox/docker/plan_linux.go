@@ -6,9 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
-	"os"
 	"slices"
 
 	"github.com/moby/moby/api/types/container"
@@ -128,7 +126,7 @@ type box struct {
 	sandbox.Box
 	in     *running
 	is     sandbox.Container
-	covers covers
+	covers protect.Covers
 	out    *way         // its way out; nil: none
 	last   func() error // ends the container; nil: it is kept
 }
@@ -143,7 +141,7 @@ func (b *box) Wait(ctx context.Context) (sandbox.Exit, error) {
 	id, said := b.Sidecar()
 	b.is.Sidecar, b.is.Lines = id, sandbox.Lines{Parsed: said.Lines, Malformed: said.Skipped, Left: said.Dropped}
 	exit.Container = &b.is
-	undone, failed := b.covers.done()
+	undone, failed := b.covers.Done()
 	exit.Undone = undone
 	if failed != nil && err == nil {
 		err = writ.Fail(writ.Internal, "what the command left among protected names could not all be undone; look at the workspace: "+failed.Error(), failed)
@@ -164,13 +162,13 @@ func (p *plan) runIn(ctx context.Context, c *running) (*box, error) {
 		b, err = p.runBy(ctx, c, covers)
 	}
 	if err != nil {
-		_, failed := covers.done()
+		_, failed := covers.Done()
 		return nil, errors.Join(err, failed)
 	}
 	return &box{Box: b, in: c, covers: covers, is: sandbox.Container{ID: c.id, Image: p.driver.opts.Image, ImageID: p.config.Image}}, nil
 }
 
-func (p *plan) runBy(ctx context.Context, c *running, covers covers) (sandbox.Box, error) {
+func (p *plan) runBy(ctx context.Context, c *running, covers protect.Covers) (sandbox.Box, error) {
 	link, err := c.supervisor(ctx)
 	if err != nil {
 		return nil, err
@@ -206,45 +204,18 @@ func (p *plan) unmoved() error {
 	return nil
 }
 
-// covers are how the protected names of what a run may write are kept.
-type covers []*protect.Cover
-
-// cover readies them. Whatever comes of it, done is called.
-func (p *plan) cover(ctx context.Context) (all covers, err error) {
+// cover readies what keeps the protected names of what a run may write. Whatever comes of
+// it, Done is called.
+func (p *plan) cover(ctx context.Context) (protect.Covers, error) {
 	if p.driver.finder == nil || p.readOnly() {
 		return nil, nil
 	}
 	if p.driver.opts.Runtime == runsc {
 		return nil, writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: runtime runsc cannot keep protected names in what a container may write; use sandboxing.docker.mount_mode: ro, or runtime: runc", nil)
 	}
-	for _, root := range p.Write {
-		if info, err := os.Stat(root); err != nil || !info.IsDir() || p.Unprotected(root) {
-			continue
-		}
-		c, err := p.driver.finder.Cover(ctx, root, protect.Named(p.Named))
-		if err == nil {
-			all = append(all, c)
-			err = c.Prepare()
-		}
-		if err != nil {
-			return all, writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: "+err.Error(), err)
-		}
+	all, err := p.driver.finder.CoverAll(ctx, p.Protected(), p.Named)
+	if err != nil {
+		err = writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: "+err.Error(), err)
 	}
-	return all, nil
-}
-
-// done takes away what was made for a run, and says what the run left that may not stay.
-func (all covers) done() (undone []string, err error) {
-	for _, c := range all {
-		found, failed := c.Done()
-		err = errors.Join(err, failed)
-		for _, a := range found {
-			where := "moved to " + a.MovedTo
-			if a.MovedTo == "" {
-				where = "still there"
-			}
-			undone = append(undone, fmt.Sprintf("%s (%s): %s", a.Path, a.Why, where))
-		}
-	}
-	return undone, err
+	return all, err
 }

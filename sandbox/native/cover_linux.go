@@ -3,7 +3,6 @@ package native
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/writ-run/writ"
@@ -12,44 +11,21 @@ import (
 )
 
 // covers are how the protected names of what a run may write are kept.
-type covers []*protect.Cover
+type covers protect.Covers
 
 // cover readies them. Whatever comes of it, done is called.
-func (p *plan) cover(ctx context.Context) (all covers, err error) {
+func (p *plan) cover(ctx context.Context) (covers, error) {
 	if p.driver.finder == nil {
 		return nil, nil
 	}
-	for _, root := range p.Write {
-		if !isDir(root) || p.Unprotected(root) {
-			continue
-		}
-		c, err := p.driver.finder.Cover(ctx, root, protect.Named(p.Named))
-		if err == nil {
-			all = append(all, c)
-			err = c.Prepare()
-		}
-		if err != nil {
-			return all, writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: "+err.Error(), err)
-		}
+	all, err := p.driver.finder.CoverAll(ctx, p.Protected(), p.Named)
+	if err != nil {
+		err = writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: "+err.Error(), err)
 	}
-	return all, nil
+	return covers(all), err
 }
 
-// done takes away what was made for the run, and says what the run left that may not stay.
-func (all covers) done() (undone []string, err error) {
-	for _, c := range all {
-		found, failed := c.Done()
-		err = errors.Join(err, failed)
-		for _, a := range found {
-			where := "moved to " + a.MovedTo
-			if a.MovedTo == "" {
-				where = "still there"
-			}
-			undone = append(undone, fmt.Sprintf("%s (%s): %s", a.Path, a.Why, where))
-		}
-	}
-	return undone, err
-}
+func (all covers) done() ([]string, error) { return protect.Covers(all).Done() }
 
 // errStale says that a view has mounts for names that have changed since.
 var errStale = errors.New("protected names have changed")

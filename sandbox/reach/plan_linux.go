@@ -41,8 +41,10 @@ type Plan struct {
 	Home        map[string]string // files in the private home, by name
 }
 
-// Unprotected reports whether a root that can be written has no protected names.
-func (p *Plan) Unprotected(root string) bool { return slices.Contains(p.Own, root) }
+// Protected is what can be written and has protected names.
+func (p *Plan) Protected() []string {
+	return slices.DeleteFunc(slices.Clone(p.Write), func(root string) bool { return slices.Contains(p.Own, root) })
+}
 
 // Limits are those of each process of a box, and their number; and what all of them may
 // use together, which is watched.

@@ -1,0 +1,46 @@
+package protect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+)
+
+// Covers are those of everything that one run may write.
+type Covers []*Cover
+
+// CoverAll readies them, for the directories among some roots. named is what is not
+// protected from the run. Whatever comes of it, Done is called.
+func (f *Finder) CoverAll(ctx context.Context, roots, named []string) (all Covers, err error) {
+	for _, root := range roots {
+		if info, err := os.Stat(root); err != nil || !info.IsDir() {
+			continue
+		}
+		c, err := f.Cover(ctx, root, Named(named))
+		if err == nil {
+			all = append(all, c)
+			err = c.Prepare()
+		}
+		if err != nil {
+			return all, err
+		}
+	}
+	return all, nil
+}
+
+// Done takes away what was made for the run, and says what the run left that may not stay.
+func (all Covers) Done() (undone []string, err error) {
+	for _, c := range all {
+		found, failed := c.Done()
+		err = errors.Join(err, failed)
+		for _, a := range found {
+			where := "moved to " + a.MovedTo
+			if a.MovedTo == "" {
+				where = "still there"
+			}
+			undone = append(undone, fmt.Sprintf("%s (%s): %s", a.Path, a.Why, where))
+		}
+	}
+	return undone, err
+}
