@@ -197,13 +197,19 @@ func together(ways []one) error {
 func idle(d *native.Driver, ws string) error {
 	const many = 500
 	slab, before := slabKiB(), privateKiB()
+	end, err := keep(d, ws, many)
+	defer end()
+	if err != nil {
+		return err
+	}
+	row(fmt.Sprintf("one warm box, of %d at once", many), fmt.Sprintf("%d KiB private memory", (privateKiB()-before)/many), fmt.Sprintf("and %d KiB of kernel slab", (slabKiB()-slab)/many))
+	return nil
+}
+
+// keep keeps so many boxes, until the end.
+func keep(d sandbox.Keeper, ws string, many int) (end func(), err error) {
 	var kept []sandbox.Kept
-	defer func() {
-		for _, k := range kept {
-			k.Close()
-		}
-	}()
-	err := under(ws, func(ctx context.Context, w writ.Writ) error {
+	err = under(ws, func(ctx context.Context, w writ.Writ) error {
 		p, err := d.Plan(ctx, w, sandbox.Spec{Argv: []string{"/bin/true"}})
 		for err == nil && len(kept) < many {
 			var k sandbox.Kept
@@ -213,11 +219,11 @@ func idle(d *native.Driver, ws string) error {
 		}
 		return err
 	})
-	if err != nil {
-		return err
-	}
-	row(fmt.Sprintf("one warm box, of %d at once", many), fmt.Sprintf("%d KiB private memory", (privateKiB()-before)/many), fmt.Sprintf("and %d KiB of kernel slab", (slabKiB()-slab)/many))
-	return nil
+	return func() {
+		for _, k := range kept {
+			k.Close()
+		}
+	}, err
 }
 
 // privateKiB is the private memory of all launchers.

@@ -13,7 +13,6 @@ import (
 
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
-	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/sandbox"
 	"github.com/writ-run/writ/sandbox/docker"
 	"github.com/writ-run/writ/sandbox/protect"
@@ -140,25 +139,10 @@ func bareCall(ctx context.Context, c *client.Client, image string) error {
 
 // warm keeps fifty boxes, and counts what they cost this process.
 func warm(d *docker.Driver, ws string) error {
-	const many = 50
-	var kept []sandbox.Kept
-	defer func() {
-		for _, k := range kept {
-			k.Close()
-		}
-	}()
 	debug.FreeOSMemory()
 	before := resident()
-	err := under(ws, func(ctx context.Context, w writ.Writ) error {
-		p, err := d.Plan(ctx, w, sandbox.Spec{Argv: []string{"/bin/true"}})
-		for err == nil && len(kept) < many {
-			var k sandbox.Kept
-			if k, err = p.Keep(ctx); err == nil {
-				kept = append(kept, k)
-			}
-		}
-		return err
-	})
+	end, err := keep(d, ws, 50)
+	defer end()
 	if err != nil {
 		return err
 	}
