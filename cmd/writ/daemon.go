@@ -15,6 +15,7 @@ import (
 	"github.com/writ-run/writ/client"
 	"github.com/writ-run/writ/config"
 	"github.com/writ-run/writ/engine"
+	"github.com/writ-run/writ/store/sqlite"
 )
 
 func (a *app) loadConfig() (*config.Config, error) {
@@ -69,56 +70,93 @@ func (a *app) dial(ctx context.Context, warn func(format string, args ...any)) (
 	return c, nil
 }
 
-// startWithin is how long a daemon may take to answer.
-const startWithin = 10 * time.Second
+const (
+	startWithin = 10 * time.Second      // how long a daemon may take to answer
+	startLook   = 20 * time.Millisecond // how often it is asked
+)
 
-// startDaemon starts 'writ serve' in the background with a clean environment:
-// what the caller's shell has set is none of the daemon's business.
+// startDaemon starts 'writ serve' in the background and waits until it answers. Callers
+// that find no daemon at the same moment take turns, so that one alone starts it: another
+// that began later would take the store when the first is told to end.
 func startDaemon(ctx context.Context, cfg *config.Config, c *client.Client) error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
 	if err := os.MkdirAll(cfg.StatePath, 0o700); err != nil {
 		return fmt.Errorf("start the daemon: %w", err)
 	}
 	logPath := filepath.Join(cfg.StatePath, "daemon.log")
-	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	turn, err := os.OpenFile(logPath, os.O_CREATE|os.O_RDONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("start the daemon: %w", err)
+	}
+	defer turn.Close()
+	ctx, cancel := context.WithTimeout(ctx, startWithin)
+	defer cancel()
+	for !lockFile(turn) {
+		if answers(ctx, c) {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return errors.New("the daemon that another caller starts does not answer; see " + logPath)
+		}
+		time.Sleep(startLook)
+	}
+	for {
+		if answers(ctx, c) {
+			return nil
+		}
+		said, err := serveApart(ctx, cfg, logPath, c)
+		switch {
+		case err != nil:
+			return fmt.Errorf("start the daemon: %w", err)
+		case said == "":
+			return nil
+		case ctx.Err() != nil, !strings.Contains(said, sqlite.ErrLocked.Error()):
+			return fmt.Errorf("the daemon did not start: %s", said)
+		}
+		time.Sleep(startLook) // the store is that of a daemon which is ending: it will be free
+	}
+}
+
+func answers(ctx context.Context, c *client.Client) bool {
+	_, err := c.Health(ctx)
+	return err == nil
+}
+
+// serveApart runs 'writ serve' with a clean environment, for what the caller's shell has
+// set is none of the daemon's business, and waits until it answers. It returns what the
+// daemon said if it ended instead.
+func serveApart(ctx context.Context, cfg *config.Config, logPath string, c *client.Client) (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	log, err := os.OpenFile(logPath, os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return "", err
 	}
 	defer log.Close()
 	before, err := log.Seek(0, io.SeekEnd) // what others said before is not about this start
 	if err != nil {
-		return fmt.Errorf("start the daemon: %w", err)
+		return "", err
 	}
 	cmd := exec.Command(self, "serve", "--config", cfg.Path)
 	cmd.Env, cmd.Dir = cleanEnv(), "/"
 	cmd.Stdout, cmd.Stderr = log, log
 	detach(cmd)
 	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("start the daemon: %w", err)
+		return "", err
 	}
 	exited := make(chan error, 1)
 	go func() { exited <- cmd.Wait() }()
-	ctx, cancel := context.WithTimeout(ctx, startWithin)
-	defer cancel()
-	for {
+	for !answers(ctx, c) {
 		select {
 		case <-exited:
-			// Another caller may have started one at the same moment.
-			if _, err := c.Health(ctx); err == nil {
-				return nil
-			}
-			return fmt.Errorf("the daemon did not start: %s", strings.TrimPrefix(lastLines(logPath, before), "writ: "))
+			return strings.TrimPrefix(lastLines(logPath, before), "writ: "), nil
 		case <-ctx.Done():
-			return errors.New("the daemon does not answer; see " + logPath)
-		case <-time.After(20 * time.Millisecond):
-			if _, err := c.Health(ctx); err == nil {
-				return nil
-			}
+			return "", errors.New("it does not answer; see " + logPath)
+		case <-time.After(startLook):
 		}
 	}
+	return "", nil
 }
 
 // cleanEnv is what a daemon takes over from whoever starts it.

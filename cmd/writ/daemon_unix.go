@@ -14,3 +14,8 @@ func detach(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true
 
 // hangup tells the daemon to read its configuration again.
 var hangup os.Signal = syscall.SIGHUP
+
+// lockFile reports whether the file is this process's alone, until it is closed.
+func lockFile(f *os.File) bool {
+	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != syscall.EWOULDBLOCK
+}
