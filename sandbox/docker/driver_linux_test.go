@@ -19,7 +19,7 @@ func options(t *testing.T) Options {
 	t.Helper()
 	e := rig.Start(t)
 	return Options{
-		Host: e.Host, Image: e.Image, Memory: 512 << 20, CPU: 2, Pids: 256, Tmpfs: 64 << 20, Deployment: "test",
+		Host: e.Host, Image: e.Image, Program: program, Memory: 512 << 20, CPU: 2, Pids: 256, Tmpfs: 64 << 20, Deployment: "test",
 		State: filepath.Join(place(t), "state"), Sidecar: Sidecar{Pids: 32, Tmpfs: 8 << 20},
 		Outlet: func(_ writ.Writ, m sandbox.Mouth) (io.Closer, error) {
 			return egress.New(egress.Options{}).Open(egress.Run{}).Serve(m), nil
@@ -72,7 +72,7 @@ func driver(t *testing.T, o Options) *Driver {
 	return d
 }
 
-func TestDriver(t *testing.T) { sandboxtest.Run(t, driver(t, options(t))) }
+func TestDriver(t *testing.T) { sandboxtest.Run(t, sandboxtest.Kept(driver(t, options(t)))) }
 
 func shell(script string, dir string) sandbox.Spec {
 	return sandbox.Spec{Argv: []string{"bash", "-c", script}, Dir: dir}
