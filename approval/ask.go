@@ -75,6 +75,8 @@ func (d *Desk) Approve(ctx context.Context, c writ.Call, dec writ.Decision) (wri
 		case done:
 		case i.Status == "running":
 			err = d.wait(ctx, changed, i, ends)
+		case !until.After(d.now()): // nothing is newer than what was just looked at
+			err = pending(id)
 		default:
 			err = d.wait(ctx, changed, i, until)
 		}
@@ -134,21 +136,16 @@ func (d *Desk) takeUp(ctx context.Context, c writ.Call) (writ.Approval, error) {
 // request. What was approved comes before any grant: it would run twice.
 func (d *Desk) first(ctx context.Context, c writ.Call, dec writ.Decision) (store.Invocation, *store.Grant, error) {
 	asked := dec.Subject.String()
-	for {
-		there, err := d.store.There(ctx, asked, c.Agent, c.Tool)
-		if err != nil {
-			return store.Invocation{}, nil, err
-		}
+	for look := d.asked.has(asked); ; look = true {
 		var i store.Invocation
-		open := there.Open
-		if open {
+		var open bool
+		var err error
+		if look {
 			i, open, err = d.store.OpenInvocation(ctx, asked)
 		}
 		switch {
 		case err != nil:
 			return i, nil, err
-		case open != there.Open: // it ended just now
-			continue
 		case open && i.Worker == "" && i.Expires <= stamp(d.now()):
 			if err := d.expire(ctx, i); err != nil {
 				return i, nil, err
@@ -156,13 +153,21 @@ func (d *Desk) first(ctx context.Context, c writ.Call, dec writ.Decision) (store
 			continue
 		case open && i.Status != "pending":
 			return i, nil, nil
-		case there.Outcome && !open:
-			if err := d.deliver(ctx, asked); err != nil {
-				return i, nil, err
+		case !open: // mostly there is nothing else either, and a person is asked
+			made, err := d.request(ctx, c, dec, true)
+			if errors.Is(err, errJoin) { // an identical one is there
+				continue
+			}
+			if !errors.Is(err, errElse) {
+				return made, nil, err
 			}
 		}
+		there, err := d.store.There(ctx, asked, c.Agent, c.Tool)
+		if err == nil && there.Outcome && !open {
+			err = d.deliver(ctx, asked)
+		}
 		g, covered := store.Grant{}, false
-		if there.Grant {
+		if err == nil && there.Grant {
 			g, covered, err = d.covers(ctx, c, dec)
 		}
 		if err == nil && covered && open {
@@ -178,7 +183,7 @@ func (d *Desk) first(ctx context.Context, c writ.Call, dec writ.Decision) (store
 			return i, nil, nil
 		}
 		i, err = d.request(ctx, c, dec, false)
-		if errors.Is(err, errJoin) { // an identical request was made meanwhile
+		if errors.Is(err, errJoin) {
 			continue
 		}
 		return i, nil, err
@@ -303,8 +308,9 @@ func rejection(i store.Invocation) string {
 	return fmt.Sprintf("a person rejected this call and said: %q", i.Reason)
 }
 
-// request makes a new one, and writes down that it was made.
-func (d *Desk) request(ctx context.Context, c writ.Call, dec writ.Decision, swept bool) (store.Invocation, error) {
+// request makes a new one, and writes down that it was made. Where alone is set, there
+// must be neither an outcome nor a grant that may do instead: else it is errElse.
+func (d *Desk) request(ctx context.Context, c writ.Call, dec writ.Decision, alone bool) (store.Invocation, error) {
 	approvers := 0
 	if dec.Dangerous { // only then does it matter how many there are
 		var err error
@@ -316,42 +322,55 @@ func (d *Desk) request(ctx context.Context, c writ.Call, dec writ.Decision, swep
 	if err != nil {
 		return i, err
 	}
-	t := d.terms()
-	err = d.ledger.Write(ctx, func(tx *store.Tx) (ledger.Entry, error) {
-		if err := d.roomFor(tx, c.Agent, t); err != nil {
-			return ledger.Entry{}, err
+	add := func() error {
+		return d.ledger.Write(ctx, func(tx *store.Tx) (ledger.Entry, error) { return d.added(tx, c, &i, alone) })
+	}
+	if err = add(); errors.Is(err, errFull) { // some may only wait to be ended
+		if err = d.Sweep(ctx); err == nil {
+			err = add()
 		}
-		if err := keyFree(tx, c); err != nil {
-			return ledger.Entry{}, notTaken(tx, i.Asked, err)
-		}
-		ok, err := tx.AddInvocation(&i)
-		if err == nil && !ok {
-			err = notTaken(tx, i.Asked, unregistered(c))
-		}
-		return ledger.Entry{Kind: "approval.requested", Call: i.ID, Agent: c.Agent, Data: []wire.Field{
-			wire.Str("approval", i.ID), wire.Str("digest", i.Digest), wire.Str("subject", i.Subject), wire.Str("tool", c.Tool),
-			wire.Str("args_sha256", i.ArgsDigest), wire.Str("expires", i.Expires), wire.Int("quorum", int64(i.Quorum)),
-		}}, err
-	})
+	}
 	var key *keyTaken
-	switch {
-	case errors.Is(err, errFull) && !swept: // some may only wait to be ended
-		if err := d.Sweep(ctx); err != nil {
-			return i, err
-		}
-		return d.request(ctx, c, dec, true)
-	case errors.As(err, &key):
+	if errors.As(err, &key) {
 		return i, d.await(ctx, key.id, c.Patience)
 	}
 	if err == nil {
+		d.asked.add(i.Asked)
 		d.Changed()
 	}
 	return i, err
 }
 
+func (d *Desk) added(tx *store.Tx, c writ.Call, i *store.Invocation, alone bool) (ledger.Entry, error) {
+	there, err := tx.There(i.Asked, c.Agent, c.Tool)
+	switch {
+	case err != nil:
+		return ledger.Entry{}, err
+	case there.Open:
+		return ledger.Entry{}, errJoin
+	case alone && (there.Outcome || there.Grant):
+		return ledger.Entry{}, errElse
+	}
+	if err := d.roomFor(tx, c.Agent); err != nil {
+		return ledger.Entry{}, err
+	}
+	if err := keyFree(tx, c); err != nil {
+		return ledger.Entry{}, notTaken(tx, i.Asked, err)
+	}
+	ok, err := tx.AddInvocation(i)
+	if err == nil && !ok {
+		err = notTaken(tx, i.Asked, unregistered(c))
+	}
+	return ledger.Entry{Kind: "approval.requested", Call: i.ID, Agent: c.Agent, Data: []wire.Field{
+		wire.Str("approval", i.ID), wire.Str("digest", i.Digest), wire.Str("subject", i.Subject), wire.Str("tool", c.Tool),
+		wire.Str("args_sha256", i.ArgsDigest), wire.Str("expires", i.Expires), wire.Int("quorum", int64(i.Quorum)),
+	}}, err
+}
+
 var (
 	errJoin = errors.New("somebody else asked")
 	errFull = errors.New("too many wait")
+	errElse = errors.New("an outcome or a grant may do")
 )
 
 // notTaken says why there is no place for a request: an identical one was made
@@ -379,8 +398,8 @@ func (d *Desk) requested(c writ.Call, dec writ.Decision, approvers int) (store.I
 }
 
 // roomFor refuses a question too many.
-func (d *Desk) roomFor(tx *store.Tx, agent string, t Terms) error {
-	now := d.now()
+func (d *Desk) roomFor(tx *store.Tx, agent string) error {
+	t, now := d.terms(), d.now()
 	waiting, err := tx.Waiting(agent)
 	if err != nil {
 		return err

@@ -47,6 +47,7 @@ type Desk struct {
 	inputs  func(writ.Call) []Input
 	edit    func(ctx context.Context, c writ.Call, args string) (writ.Call, writ.Decision, error)
 	worker  string // this desk, among all that ever were
+	asked   lately // what it was asked about
 
 	mu       sync.Mutex
 	changed  chan struct{}    // closed and replaced whenever some invocation changes

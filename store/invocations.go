@@ -100,20 +100,31 @@ func (db *DB) Standing(ctx context.Context, id string) (i Invocation, ok bool, e
 // asked; with what it shows where it is approved and nobody has taken it up.
 func (db *DB) OpenInvocation(ctx context.Context, asked string) (i Invocation, ok bool, err error) {
 	return first(look(ctx, db, scanInvocation, `SELECT n, `+invocationNames+`, CASE WHEN status = 'running' AND worker = '' THEN sealed END FROM tool_invocations
-		WHERE asked = $1 AND asked <> '' AND status IN ('pending', 'running')`, asked))
+		WHERE asked = $1 AND asked <> '' AND completed_at = ''`, asked))
 }
 
-// There is what a call that is asked about may find: the same call open, an outcome
-// that waits for it, grants of its tool. Each is then looked at by itself.
+// There is what may do for a call that is asked about, instead of a new request: the same
+// call open, an outcome that waits for it, a grant of its tool. Each is then looked at by
+// itself.
 type There struct{ Open, Outcome, Grant bool }
 
-// There looks for all three at once: mostly there is nothing, and a person is asked.
+const there = `SELECT EXISTS (SELECT 1 FROM tool_invocations WHERE asked = $1 AND asked <> '' AND completed_at = ''),
+	EXISTS (SELECT 1 FROM invocation_results WHERE asked = $1 AND asked <> '' AND delivered_at = ''),
+	EXISTS (SELECT 1 FROM grants WHERE agent = $2 AND tool_key = $3 AND revoked_at = '')`
+
+// There looks for all at once.
 func (db *DB) There(ctx context.Context, asked, agent, tool string) (t There, err error) {
 	scan := func(rows *sql.Rows) (t There, err error) { return t, rows.Scan(&t.Open, &t.Outcome, &t.Grant) }
-	t, _, err = first(look(ctx, db, scan, `SELECT EXISTS (SELECT 1 FROM tool_invocations WHERE asked = $1 AND asked <> '' AND status IN ('pending', 'running')),
-		EXISTS (SELECT 1 FROM invocation_results WHERE asked = $1 AND asked <> '' AND delivered_at = ''),
-		EXISTS (SELECT 1 FROM grants WHERE agent = $2 AND tool_key = $3 AND revoked_at = '')`, asked, agent, tool))
+	t, _, err = first(look(ctx, db, scan, there, asked, agent, tool))
 	return t, err
+}
+
+// There is the same as it is in this transaction.
+func (tx *Tx) There(asked, agent, tool string) (t There, err error) {
+	if err := tx.row(tx.ctx, there, asked, agent, tool).Scan(&t.Open, &t.Outcome, &t.Grant); err != nil {
+		return t, tx.db.unavailable(err)
+	}
+	return t, nil
 }
 
 // KeyedInvocation finds the one that an agent made with a key of its own, or that was
@@ -257,7 +268,7 @@ func (tx *Tx) count(text string, args ...any) (n int, err error) {
 
 // IsOpen reports whether a call, as it was asked, is asked about or runs.
 func (tx *Tx) IsOpen(asked string) (bool, error) {
-	n, err := tx.count(`SELECT count(*) FROM tool_invocations WHERE asked = $1 AND asked <> '' AND status IN ('pending', 'running')`, asked)
+	n, err := tx.count(`SELECT count(*) FROM tool_invocations WHERE asked = $1 AND asked <> '' AND completed_at = ''`, asked)
 	return n > 0, err
 }
 

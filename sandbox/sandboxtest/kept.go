@@ -11,7 +11,9 @@ import (
 
 // Kept is the driver with boxes that are kept between commands that reach the same: a
 // probe's attack has the box in which its control ran.
-func Kept(d sandbox.Keeper) sandbox.Driver { return &keeping{Keeper: d, idle: map[string]sandbox.Kept{}} }
+func Kept(d sandbox.Keeper) sandbox.Driver {
+	return &keeping{Keeper: d, idle: map[string]sandbox.Kept{}}
+}
 
 type keeping struct {
 	sandbox.Keeper

@@ -102,7 +102,7 @@ var looks = []struct {
 		_, err := db.There(context.Background(), "x", "a", "x")
 		return err
 	}, []string{"INDEX invocations_open (asked=?); SCALAR SUBQUERY 2; SEARCH invocation_results USING COVERING INDEX invocation_results_waiting (asked=?); SCALAR SUBQUERY 3; SEARCH grants USING COVERING INDEX grants_live (agent=? AND tool_key=?)"}},
-	{"whether it is open", func(_ *store.DB, tx *store.Tx) error { _, err := tx.IsOpen("x"); return err }, []string{"SEARCH tool_invocations USING INDEX invocations_open (asked=?)"}},
+	{"whether it is open", func(_ *store.DB, tx *store.Tx) error { _, err := tx.IsOpen("x"); return err }, []string{"SEARCH tool_invocations USING COVERING INDEX invocations_open (asked=?)"}},
 	{"by its key", func(db *store.DB, _ *store.Tx) error {
 		_, _, err := db.KeyedInvocation(context.Background(), "a", "x")
 		return err
