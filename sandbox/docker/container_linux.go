@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/containerd/errdefs"
 	"github.com/moby/moby/api/types/container"
@@ -83,8 +84,8 @@ func (p *plan) build(ctx context.Context, show map[string]string) error {
 	}
 	if podman {
 		p.host.SecurityOpt[1] = "seccomp=" + own.calls
-		for dir, how := range p.host.Tmpfs { // it has no word for the number of files
-			p.host.Tmpfs[dir] = strings.TrimSuffix(how, inodes)
+		for dir, how := range p.host.Tmpfs { // it has no word for the number of files, and begins with what was there
+			p.host.Tmpfs[dir] = strings.TrimSuffix(how, inodes) + ",notmpcopyup"
 		}
 	}
 	p.bind(program, inBox, true)
@@ -193,8 +194,8 @@ func (p *plan) hideAll(own *files) error {
 	for _, f := range hidden {
 		p.host.Mounts = slices.DeleteFunc(p.host.Mounts, func(m mount.Mount) bool { return m.Target == f.Path })
 		p.shown = slices.DeleteFunc(p.shown, func(s wrapped.File) bool { return s.Path == f.Path })
-		if f.Mode.IsDir() {
-			p.host.Mounts = append(p.host.Mounts, mount.Mount{Type: mount.TypeTmpfs, Target: f.Path, ReadOnly: true, TmpfsOptions: &mount.TmpfsOptions{SizeBytes: 4096, Mode: 0o755}})
+		if f.Mode.IsDir() { // no tmpfs: Podman fills one with what it covers
+			p.bind(own.empty, f.Path, true)
 		} else {
 			p.bind(own.nothing, f.Path, true)
 		}
@@ -278,19 +279,20 @@ func (c *running) end() error {
 	ctx, cancel := context.WithTimeout(context.Background(), endWithin)
 	defer cancel()
 	var err error
-	if c.leave {
-		_, err = c.engine.ContainerKill(ctx, c.id, client.ContainerKillOptions{Signal: "KILL"})
-		if errdefs.IsConflict(err) { // it has ended
-			err = nil
+	for range endTries {
+		if c.leave {
+			_, err = c.engine.ContainerKill(ctx, c.id, client.ContainerKillOptions{Signal: "KILL"})
+		} else {
+			_, err = c.engine.ContainerRemove(ctx, c.id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
 		}
-	} else {
-		_, err = c.engine.ContainerRemove(ctx, c.id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
-		if errdefs.IsConflict(err) { // it is being removed already
-			err = nil
+		if err == nil || errdefs.IsNotFound(err) || errdefs.IsConflict(err) { // it has ended, or is being removed already
+			return nil
 		}
-	}
-	if errdefs.IsNotFound(err) {
-		return nil
+		select { // Podman fails at one that ends by itself at that moment
+		case <-ctx.Done():
+			return err
+		case <-time.After(endAgain):
+		}
 	}
 	return err
 }

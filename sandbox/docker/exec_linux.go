@@ -17,8 +17,12 @@ import (
 	"github.com/writ-run/writ/sandbox/supervise"
 )
 
-// endWithin bounds how long ending a container may take.
-const endWithin = 30 * time.Second
+// endWithin bounds how long ending a container may take, and how often it is tried.
+const (
+	endWithin = 30 * time.Second
+	endTries  = 5
+	endAgain  = 200 * time.Millisecond
+)
 
 // exec starts this program in the container, to play a part.
 func (c *running) exec(ctx context.Context, part string, stdin bool) (string, client.HijackedResponse, error) {

@@ -13,6 +13,7 @@ import (
 type files struct {
 	dir     string
 	nothing string // a file that cannot be read
+	empty   string // a directory in which there is nothing
 	names   string // resolv.conf
 	hosts   string
 	calls   string // the filter of system calls of a container
@@ -25,12 +26,12 @@ func (d *Driver) own() (*files, error) {
 	if d.files != nil {
 		return d.files, nil
 	}
-	f := &files{dir: d.opts.State, nothing: filepath.Join(d.opts.State, "nothing"), names: filepath.Join(d.opts.State, "resolv.conf"), hosts: filepath.Join(d.opts.State, "hosts"), calls: filepath.Join(d.opts.State, "seccomp.json")}
+	f := &files{dir: d.opts.State, nothing: filepath.Join(d.opts.State, "nothing"), empty: filepath.Join(d.opts.State, "empty"), names: filepath.Join(d.opts.State, "resolv.conf"), hosts: filepath.Join(d.opts.State, "hosts"), calls: filepath.Join(d.opts.State, "seccomp.json")}
 	profile, err := calls.Profile()
 	if err != nil {
 		return nil, writ.Fail(writ.Internal, "the box could not be described", err)
 	}
-	err = os.MkdirAll(f.dir, 0o711) // the user of a box has to get to them
+	err = errors.Join(os.MkdirAll(f.dir, 0o711), os.MkdirAll(f.empty, 0o555)) // the user of a box has to get to them
 	for path, is := range map[string]struct {
 		text string
 		mode os.FileMode
