@@ -299,8 +299,20 @@ func (e *Engine) open(ctx context.Context, cfg *config.Config, loaded []*define.
 func (e *Engine) Config() *config.Config { return e.at().cfg }
 
 // reconcile removes what daemons before left of this deployment, while calls go on: before
-// the first container is made it is done in any case.
+// the first container is made it is done in any case. An engine may be slow to make the
+// last one for a daemon that was killed, so it is done again.
 func (e *Engine) reconcile() {
+	for _, wait := range []time.Duration{0, 5 * time.Second, 30 * time.Second, 5 * time.Minute} {
+		select {
+		case <-e.closing:
+			return
+		case <-time.After(wait):
+			e.reconcileOnce()
+		}
+	}
+}
+
+func (e *Engine) reconcileOnce() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	go func() {

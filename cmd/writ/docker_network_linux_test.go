@@ -258,13 +258,14 @@ func TestContainerSidecars(t *testing.T) {
 	}
 
 	os.Remove(filepath.Join(w.ws, "go"))
-	start("four", "good.test")
+	four := start("four", "good.test")
 	w.eventually("it is there", there("four"))
 	if n := len(w.containers()); n != 2 {
 		t.Errorf("there are %d containers", n)
 	}
 	kill()
 	w.eventually("nothing is left", func() bool { return len(w.containers()) == 0 })
+	four.ends() // its caller finds no daemon, and starts another
 }
 
 // What the configuration says of the network of containers holds, and is explained.

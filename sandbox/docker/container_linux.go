@@ -241,15 +241,15 @@ func (d *Driver) run(ctx context.Context, name string, config *container.Config,
 	if err := d.begin(ctx); err != nil {
 		return nil, err
 	}
-	made, err := engine.ContainerCreate(ctx, client.ContainerCreateOptions{Config: config, HostConfig: host, Name: name})
+	made, err := d.made(ctx, engine, client.ContainerCreateOptions{Config: config, HostConfig: host, Name: name})
 	if err != nil {
-		return nil, d.failed("make a container", err)
+		return nil, err
 	}
-	c := &running{driver: d, engine: engine, id: made.ID, name: name, user: config.User, leave: !host.AutoRemove, dead: make(chan struct{})}
-	held, err := engine.ContainerAttach(ctx, made.ID, client.ContainerAttachOptions{Stream: true, Stdin: true, Stdout: true, Stderr: config.AttachStderr})
+	c := &running{driver: d, engine: engine, id: made, name: name, user: config.User, leave: !host.AutoRemove, dead: make(chan struct{})}
+	held, err := engine.ContainerAttach(ctx, made, client.ContainerAttachOptions{Stream: true, Stdin: true, Stdout: true, Stderr: config.AttachStderr})
 	if err == nil {
 		c.held = held.HijackedResponse
-		_, err = engine.ContainerStart(ctx, made.ID, client.ContainerStartOptions{})
+		_, err = engine.ContainerStart(ctx, made, client.ContainerStartOptions{})
 	}
 	if err != nil {
 		close(c.dead)
@@ -260,6 +260,20 @@ func (d *Driver) run(ctx context.Context, name string, config *container.Config,
 		read(c.held.Reader)
 	}()
 	return c, nil
+}
+
+// made makes a container. An engine makes it also for a caller who has gone meanwhile, so
+// nobody goes before it has said which one it is.
+func (d *Driver) made(ctx context.Context, engine *client.Client, o client.ContainerCreateOptions) (string, error) {
+	d.here.Store(o.Name, nil)
+	stay, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWithin)
+	defer cancel()
+	made, err := engine.ContainerCreate(stay, o)
+	if err != nil {
+		d.here.Delete(o.Name) // should it come all the same, it is nobody's
+		return "", d.failed("make a container", err)
+	}
+	return made.ID, nil
 }
 
 func (c *running) gone() bool {
@@ -275,6 +289,9 @@ func (c *running) gone() bool {
 func (c *running) end() error {
 	if c.held.Conn != nil {
 		c.held.Close()
+	}
+	if !c.leave { // what stays on the disk goes when the next daemon begins
+		defer c.driver.here.Delete(c.name)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), endWithin)
 	defer cancel()

@@ -23,6 +23,7 @@ type Driver struct {
 	reconciling sync.Mutex
 	reconciled  bool
 	begun       bool
+	here        sync.Map // names of the containers that somebody here has
 
 	mu       sync.Mutex
 	engine   *client.Client
@@ -116,6 +117,14 @@ func (d *Driver) program() (string, error) {
 
 // Close ends the talk with the engine. Boxes are ended by whoever has them.
 func (d *Driver) Close() error {
+	d.reconciling.Lock()
+	begun := d.begun
+	d.reconciling.Unlock()
+	if begun { // an engine may have been slow to make one for a daemon before
+		ctx, cancel := context.WithTimeout(context.Background(), endWithin)
+		defer cancel()
+		_, _ = d.Reconcile(ctx) // where it is away, the next daemon does it
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.engine == nil {

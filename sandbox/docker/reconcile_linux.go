@@ -17,18 +17,16 @@ import (
 // marker is a file in the driver's directory: there were containers, and there may be some.
 const marker = "used"
 
-// Reconcile removes the containers that this deployment has left behind: an engine that was
-// away when a daemon ended still has them. What cannot be proved to be ours is spared. It
-// does nothing where there never were any, and is done before the first box at the latest.
+// Reconcile removes the containers of this deployment that nobody here has: what a daemon
+// before left, which an engine that was away still has, and what an engine made for one
+// that was killed before it heard of it. What cannot be proved to be ours is spared. It does
+// nothing where there never were any, and is done before the first box at the latest.
 func (d *Driver) Reconcile(ctx context.Context) (removed int, err error) {
 	if _, err := os.Stat(filepath.Join(d.opts.State, marker)); err != nil {
 		return 0, nil
 	}
 	d.reconciling.Lock()
 	defer d.reconciling.Unlock()
-	if d.reconciled {
-		return 0, nil
-	}
 	c, err := d.talk()
 	if err != nil {
 		return 0, err
@@ -41,7 +39,7 @@ func (d *Driver) Reconcile(ctx context.Context) (removed int, err error) {
 	var wg sync.WaitGroup
 	failed := make([]error, len(found.Items))
 	for i, box := range found.Items {
-		if !d.proved(box) {
+		if !d.leftBehind(box) {
 			continue
 		}
 		removed++
@@ -56,6 +54,9 @@ func (d *Driver) Reconcile(ctx context.Context) (removed int, err error) {
 	if err := errors.Join(failed...); err != nil {
 		return removed, d.failed("remove a container", err)
 	}
+	if d.reconciled {
+		return removed, nil
+	}
 	if err := d.clearAside(); err != nil {
 		return removed, err
 	}
@@ -63,12 +64,14 @@ func (d *Driver) Reconcile(ctx context.Context) (removed int, err error) {
 	return removed, nil
 }
 
-// proved reports whether a container is of this deployment: anybody can write a label, but
-// not what binds the container's own name.
-func (d *Driver) proved(box container.Summary) bool {
+// leftBehind reports whether a container is of this deployment, which anybody can write on a
+// label, but not what binds the container's own name; and of nobody who is here.
+func (d *Driver) leftBehind(box container.Summary) bool {
 	for _, name := range box.Names {
-		if hmac.Equal([]byte(box.Labels[labelProof]), []byte(d.proof(strings.TrimPrefix(name, "/")))) {
-			return true
+		name = strings.TrimPrefix(name, "/")
+		if hmac.Equal([]byte(box.Labels[labelProof]), []byte(d.proof(name))) {
+			_, here := d.here.Load(name)
+			return !here
 		}
 	}
 	return false
@@ -77,8 +80,13 @@ func (d *Driver) proved(box container.Summary) bool {
 // begin is called before a container is made: what was left is gone then, and the next
 // daemon knows that there may be something.
 func (d *Driver) begin(ctx context.Context) error {
-	if _, err := d.Reconcile(ctx); err != nil {
-		return err
+	d.reconciling.Lock()
+	clean := d.reconciled
+	d.reconciling.Unlock()
+	if !clean {
+		if _, err := d.Reconcile(ctx); err != nil {
+			return err
+		}
 	}
 	d.reconciling.Lock()
 	defer d.reconciling.Unlock()
