@@ -1,6 +1,7 @@
 package rig
 
 import (
+	"context"
 	_ "embed"
 	"errors"
 	"os"
@@ -139,12 +140,12 @@ func sweep(t testing.TB, e Engine) {
 	t.Helper()
 	c := dial(t, e)
 	defer c.Close()
-	left, err := c.ContainerList(t.Context(), client.ContainerListOptions{All: true})
+	left, err := c.ContainerList(context.WithoutCancel(t.Context()), client.ContainerListOptions{All: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, container := range left.Items {
-		if _, err := c.ContainerRemove(t.Context(), container.ID, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true}); err != nil {
+		if _, err := c.ContainerRemove(context.WithoutCancel(t.Context()), container.ID, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true}); err != nil {
 			t.Fatal(err)
 		}
 	}

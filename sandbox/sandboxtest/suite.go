@@ -8,6 +8,7 @@ package sandboxtest
 import (
 	"context"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/writ-run/writ"
@@ -16,10 +17,10 @@ import (
 	"github.com/writ-run/writ/sandbox/prove"
 )
 
-// Run runs the suite on a driver: a test a probe, in the group it belongs to. What is
-// broken fails, and so does what shows nothing. WRIT_TEST_DIR says where the suite makes
-// its files; empty: it finds a place.
-func Run(t *testing.T, d sandbox.Driver) {
+// Run runs the suite on a driver, or only some groups of it: a test a probe, in the group
+// it belongs to. What is broken fails, and so does what shows nothing. WRIT_TEST_DIR says
+// where the suite makes its files; empty: it finds a place.
+func Run(t *testing.T, d sandbox.Driver, only ...string) {
 	if err := prove.Missing(); err != nil {
 		need.Lacking(t, "%v", err)
 	}
@@ -44,6 +45,9 @@ func Run(t *testing.T, d sandbox.Driver) {
 		probes[x.Group] = append(probes[x.Group], x)
 	}
 	for _, g := range groups {
+		if len(only) > 0 && !slices.Contains(only, g) {
+			continue
+		}
 		t.Run(g, func(t *testing.T) {
 			for _, x := range probes[g] {
 				t.Run(x.Name, func(t *testing.T) { try(t, p, x) })
