@@ -67,6 +67,9 @@ use what it opens.`,
 			if err != nil {
 				return err
 			}
+			if err := withholdMemory(); err != nil {
+				return err
+			}
 			value, err := src.secretValue(ctx, name)
 			if err != nil {
 				return err

@@ -39,6 +39,9 @@ Other commands start a daemon in the background when none runs. Ctrl-C ends it.`
 }
 
 func (a *app) serve(ctx context.Context) error {
+	if err := withholdMemory(); err != nil {
+		return err
+	}
 	told := hangups()
 	path, err := config.Path(a.configFlag)
 	if err != nil {
