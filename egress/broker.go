@@ -41,6 +41,8 @@ type Broker struct {
 	open    atomic.Int64
 	readers sync.Pool // *bufio.Reader, for how connections begin
 	buffers sync.Pool // *[little]byte, for what they go on with
+
+	silentFor time.Duration // as the constant; a test has less time
 }
 
 // reader is one for the beginning of a connection, which done takes back.
@@ -75,7 +77,7 @@ func New(o Options) *Broker {
 	if o.Limits.Idle == 0 {
 		o.Limits.Idle = 5 * time.Minute
 	}
-	return &Broker{o: o}
+	return &Broker{o: o, silentFor: silentFor}
 }
 
 // Run says for whom a Pass is.

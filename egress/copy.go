@@ -28,14 +28,13 @@ func (a *active) now() { a.at.Store(time.Now().UnixNano()) }
 func (a *active) within(d time.Duration) bool { return time.Since(time.Unix(0, a.at.Load())) < d }
 
 // copy hands over what comes from one side, until its end, a limit, or until neither side
-// says anything. first is the same side with what was looked at of it already; nil: nothing
-// was.
-func (p *Pass) copy(to, from net.Conn, first *peeked, last *active) (sum int64) {
+// says anything.
+func (p *Pass) copy(to net.Conn, from *peeked, last *active) (sum int64) {
 	idle, size := p.broker.o.Limits.Idle, int64(little)
 	for {
-		var source io.Reader = from
-		if first != nil && (first.late || first.first.Buffered() > 0) {
-			source = first
+		var source io.Reader = from.Conn
+		if from.late || from.first != nil && from.first.Buffered() > 0 { // something of it was looked at, or is to be
+			source = from
 		}
 		may := p.take(size)
 		if may == 0 {

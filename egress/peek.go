@@ -9,7 +9,7 @@ import (
 )
 
 // beginWithin is how long a client may take to say what it wants, where clients speak
-// first; silentFor is how long before it is taken for one that listens first.
+// first; silentFor is how long before the server is given the chance to, elsewhere.
 const (
 	beginWithin = 15 * time.Second
 	silentFor   = 500 * time.Millisecond
@@ -23,6 +23,7 @@ const (
 	isTLS
 	isHTTP
 	isOther
+	isSilent // so far
 )
 
 // peeked is a connection of which something was looked at.
@@ -35,17 +36,13 @@ type peeked struct {
 
 // kind looks at how a connection begins. What could be a request is taken for one, and
 // read by a parser that is strict about it.
-func (p *peeked) kind(port uint16) kind {
-	wait := silentFor
-	if port == 80 || port == 443 {
-		wait = beginWithin
-	}
+func (p *peeked) kind(wait time.Duration) kind {
 	p.SetReadDeadline(time.Now().Add(wait))
 	b, err := p.first.Peek(1)
 	p.SetReadDeadline(time.Time{})
 	switch {
-	case isTimeout(err) && port != 80 && port != 443:
-		return isOther
+	case isTimeout(err):
+		return isSilent
 	case err != nil:
 		return isNothing
 	case b[0] == 22:

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"net"
 	"net/netip"
-	"slices"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -185,28 +183,6 @@ func (r *Relay) connection(c net.Conn) (e Event) {
 	return r.speaks(&peeked{Conn: c, first: r.pass.broker.reader(c)}, e, may)
 }
 
-// speaks takes a connection by what is spoken on it.
-func (r *Relay) speaks(in *peeked, e Event, may []candidate) Event {
-	if may[0].rule.Via != nil {
-		return r.via(in, e, may[0])
-	}
-	switch kind := in.kind(e.Address.Port()); {
-	case kind == isTLS:
-		return r.tls(in, e, may)
-	case slices.ContainsFunc(may, func(m candidate) bool { return m.rule.Over != nil }):
-		e.Verdict, e.Detail = NotSeen, "nothing but TLS goes there"
-		refuse(in.Conn)
-		return e
-	case kind == isHTTP:
-		return r.http(in, e, may)
-	case kind == isOther:
-		return r.opaque(in, e, may)
-	}
-	e.Verdict, e.Detail = Malformed, "it does not begin as what this port is for"
-	refuse(in.Conn)
-	return e
-}
-
 // A candidate is a host that a connection may be to, and the rule that allows it.
 type candidate struct {
 	endpoint host.Endpoint
@@ -267,7 +243,7 @@ func (r *Relay) tls(c *peeked, e Event, may []candidate) Event {
 	if chosen.rule.seen() {
 		return r.intercept(c, e, chosen, h.raw)
 	}
-	return r.through(c, e, h.raw)
+	return r.through(c, e, h.raw, nil)
 }
 
 // named finds whom a hello wants among those it may.
@@ -307,80 +283,6 @@ func (p *Pass) class(m candidate) writ.Class {
 // blindly says whether what nobody can see into may go to a host.
 func (p *Pass) blindly(m candidate) bool {
 	return !m.rule.Reads && (p.run.Class == writ.ClassWrite || m.rule.Class == writ.ClassReadOnly)
-}
-
-// opaque lets through what nobody can see into, where that counts as no more than the
-// call may, whichever of the hosts at this address it is to.
-func (r *Relay) opaque(c *peeked, e Event, may []candidate) Event {
-	e.Verdict = Allowed
-	blind := false
-	for _, m := range may {
-		blind = blind || m.rule.Blind
-		if !r.pass.blindly(m) {
-			e.Verdict = NotSeen
-		}
-	}
-	if port := e.Address.Port(); !blind && (port == 80 || port == 443) { // what is spoken there can be seen, and this is not that
-		e.Verdict = NotSeen
-	}
-	if e.Verdict != Allowed {
-		refuse(c.Conn)
-		return e
-	}
-	if len(may) > 1 {
-		e.Detail = "or another host at this address"
-	}
-	c.late = !blind
-	return r.through(c, e, nil)
-}
-
-// through connects to the address that was decided on, and hands over both ways. Nothing
-// of the connection is read afterwards.
-func (r *Relay) through(c *peeked, e Event, said []byte) Event {
-	defer r.pass.broker.done(c.first)
-	if r.pass.take(int64(len(said))) < int64(len(said)) {
-		e.Verdict = TooMuch
-		refuse(c.Conn)
-		return e
-	}
-	out, err := r.dial(e.Address)
-	if err != nil {
-		e.Verdict, e.Detail = NotConnected, "the other side did not answer"
-		refuse(c.Conn)
-		return e
-	}
-	defer out.Close()
-	stop := context.AfterFunc(r.life, func() { out.Close() })
-	defer stop()
-	n, err := out.Write(said)
-	e.Sent = int64(n)
-	if err != nil {
-		e.Verdict = NotConnected
-		return e
-	}
-	last := &active{}
-	last.now()
-	both := make(chan struct{})
-	var ended atomic.Bool // one way: with the other both are closed
-	go func() {
-		defer close(both)
-		e.Got = r.pass.copy(c.Conn, out, nil, last)
-		if !ended.Swap(true) {
-			r.pass.finish(c.Conn)
-		}
-	}()
-	e.Sent += r.pass.copy(out, c.Conn, c, last)
-	if !ended.Swap(true) {
-		r.pass.finish(out)
-	}
-	<-both
-	switch {
-	case c.refused:
-		e.Verdict, e.Detail = Malformed, "it began as something else than it went on as"
-	case r.pass.usedUp():
-		e.Verdict = TooMuch
-	}
-	return e
 }
 
 // dial is to an address that was checked, and to no other.

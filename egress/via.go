@@ -33,9 +33,7 @@ func (r *Relay) via(c *peeked, e Event, to candidate) Event {
 	}
 	conn, err := r.dial(e.Address)
 	if err != nil {
-		e.Verdict, e.Detail = NotConnected, "the other side did not answer"
-		refuse(c.Conn)
-		return e
+		return notConnected(c, e)
 	}
 	var sent, got atomic.Int64
 	out := &counted{Conn: conn, pass: r.pass, sent: &sent, got: &got, stop: context.AfterFunc(r.life, func() { conn.Close() })}
