@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/writ-run/writ/wire"
 )
 
 // mayBegin holds an initialize to what it has to be before the SDK makes a session of it,
@@ -17,7 +18,7 @@ func (x *exchange) mayBegin() *rpcError {
 	if text(x.msg.params["protocolVersion"]) == "" {
 		return fault(codeParams, "initialize: params.protocolVersion is a string, such as %q", versions[1])
 	}
-	params, err := encode(x.msg.params)
+	params, err := wire.Plain(x.msg.params)
 	if err == nil {
 		err = json.Unmarshal(params, new(mcp.InitializeParams))
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/engine"
 	"github.com/writ-run/writ/tool"
+	"github.com/writ-run/writ/wire"
 )
 
 // Members of _meta that are writ's own.
@@ -163,7 +164,7 @@ func (x *exchange) finished(out engine.Outcome, err error) (json.RawMessage, *rp
 	if blocks, ok := out.Metadata["content_blocks"]; ok {
 		r.Content, err = rawOf(blocks)
 	} else {
-		r.Content, err = encode([]textBlock{{"text", out.Content}})
+		r.Content, err = wire.Plain([]textBlock{{"text", out.Content}})
 	}
 	if err != nil {
 		return nil, fault(codeInternal, "the result could not be written")
@@ -181,7 +182,7 @@ func (x *exchange) finished(out engine.Outcome, err error) (json.RawMessage, *rp
 
 // asServer is an error of a server's own, as it came.
 func asServer(said any) *rpcError {
-	b, err := encode(said)
+	b, err := wire.Plain(said)
 	e := &rpcError{}
 	if err != nil || json.Unmarshal(b, e) != nil {
 		return fault(codeInternal, "the server refused the call")
@@ -213,7 +214,7 @@ func (x *exchange) complete(r callResult) (json.RawMessage, *rpcError) {
 		r.Type = "complete"
 		r.Meta[metaServer] = serverInfo()
 	}
-	b, err := encode(r)
+	b, err := wire.Plain(r)
 	if err != nil {
 		return nil, fault(codeInternal, "the result could not be written")
 	}
@@ -242,7 +243,7 @@ func (x *exchange) said(call string, kind writ.Kind, msg string) (json.RawMessag
 	if !x.isTool() {
 		return nil, protocolFault(writ.Fail(kind, msg, nil))
 	}
-	content, err := encode([]textBlock{{"text", msg}})
+	content, err := wire.Plain([]textBlock{{"text", msg}})
 	if err != nil {
 		return nil, fault(codeInternal, "the result could not be written")
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/engine"
+	"github.com/writ-run/writ/wire"
 )
 
 // hub tells those who listen what changed for them. Safe for concurrent use.
@@ -215,7 +216,7 @@ func (x *exchange) listen() {
 		x.reply.drop()
 		return
 	}
-	end, err := encode(map[string]any{"resultType": "complete", "_meta": map[string]any{"io.modelcontextprotocol/subscriptionId": x.msg.id}})
+	end, err := wire.Plain(map[string]any{"resultType": "complete", "_meta": map[string]any{"io.modelcontextprotocol/subscriptionId": x.msg.id}})
 	if err == nil {
 		x.reply.end(answer(x.msg.id, end), http.StatusOK)
 	}
@@ -232,7 +233,7 @@ func (x *exchange) watched(asked json.RawMessage) []string {
 		if err != nil {
 			continue
 		}
-		args, err := encode(map[string]string{"uri": uri})
+		args, err := wire.Plain(map[string]string{"uri": uri})
 		if err == nil {
 			_, err = x.engine.Do(x.r.Context(), engine.Call{Agent: x.who.Agent, Token: x.who.Token, Tool: engine.WatchResource.Of(server), Args: args, Door: "mcp"})
 		}

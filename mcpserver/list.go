@@ -11,6 +11,7 @@ import (
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/tool"
+	"github.com/writ-run/writ/wire"
 )
 
 // pageSize is how many entries of a list go out at once.
@@ -34,7 +35,7 @@ func (x *exchange) listed(key string, entries []json.RawMessage, next string) (m
 		out["resultType"], out["ttlMs"], out["cacheScope"] = "complete", 0, "private"
 		out["_meta"] = map[string]any{metaServer: serverInfo()}
 	}
-	b, err := encode(out)
+	b, err := wire.Plain(out)
 	return &raw{json: b}, err
 }
 
@@ -113,7 +114,7 @@ func listTools(x *exchange, ctx context.Context, req mcp.Request, _ mcp.MethodHa
 		entries = append(entries, resumeEntry)
 	}
 	for _, t := range tools {
-		e, err := encode(x.entry(ctx, t))
+		e, err := wire.Plain(x.entry(ctx, t))
 		if err != nil {
 			return nil, err
 		}

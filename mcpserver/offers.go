@@ -9,6 +9,7 @@ import (
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/engine"
 	"github.com/writ-run/writ/tool"
+	"github.com/writ-run/writ/wire"
 )
 
 func listResources(x *exchange, ctx context.Context, req mcp.Request, _ mcp.MethodHandler, _ string) (mcp.Result, error) {
@@ -76,7 +77,7 @@ func (x *exchange) ofServer(uri string, m engine.Method, args map[string]any, th
 	case then != nil && x.session == nil:
 		x.refuse(&rpcError{Code: codeMethod, Message: "this version of the protocol has no " + x.msg.method + "; use subscriptions/listen", status: 404})
 	case err != nil:
-		data, _ := encode(map[string]string{"uri": uri})
+		data, _ := wire.Plain(map[string]string{"uri": uri})
 		x.refuse(x.asAnswer(&rpcError{Code: codeParams, Message: publicly(err), Data: data}))
 	default:
 		x.governed(m.Of(server), args, then)
@@ -110,7 +111,7 @@ func (x *exchange) complete1() {
 		var p engine.Entry
 		if p, err = x.engine.WhosePrompt(x.who.Agent, text(ref["name"])); err == nil {
 			server = p.Server
-			ref["name"], err = encode(p.Own)
+			ref["name"], err = wire.Plain(p.Own)
 		}
 	case "ref/resource":
 		for _, e := range x.engine.Offered(x.who.Agent).Templates {
@@ -141,7 +142,7 @@ func (x *exchange) asAnswer(e *rpcError) *rpcError {
 // governed makes a method's call through the gate, and answers with what its server
 // said.
 func (x *exchange) governed(name string, args map[string]any, then func()) {
-	raw, err := encode(args)
+	raw, err := wire.Plain(args)
 	if err != nil {
 		x.refuse(fault(codeInternal, "the call could not be written"))
 		return
@@ -177,7 +178,7 @@ func (x *exchange) governed(name string, args map[string]any, then func()) {
 // protocolFault is an error of ours where the protocol has no other place for it.
 func protocolFault(err error) *rpcError {
 	kind, msg := writ.Public(err)
-	data, _ := encode(map[string]any{metaError: kind})
+	data, _ := wire.Plain(map[string]any{metaError: kind})
 	return &rpcError{Code: codeRequest, Message: msg, Data: data}
 }
 
@@ -200,7 +201,7 @@ func (x *exchange) passed(result any) (json.RawMessage, *rpcError) {
 			}
 		}
 	}
-	b, err := encode(m)
+	b, err := wire.Plain(m)
 	if err != nil {
 		return nil, fault(codeInternal, "the result could not be written")
 	}
@@ -212,5 +213,5 @@ func rawOf(v any) (json.RawMessage, error) {
 	if raw, ok := v.(json.RawMessage); ok {
 		return raw, nil
 	}
-	return encode(v)
+	return wire.Plain(v)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/writ-run/writ/tool"
+	"github.com/writ-run/writ/wire"
 )
 
 // Progress tells the client how far a tool is, under the client's own token for it.
@@ -48,7 +49,7 @@ func (x *exchange) Round() tool.Round {
 			meta[key] = v
 		}
 	}
-	r.Meta, _ = encode(meta) // of what was JSON
+	r.Meta, _ = wire.Plain(meta) // of what was JSON
 	return r
 }
 

@@ -174,7 +174,7 @@ func refusal(id json.RawMessage, e *rpcError) []byte {
 	if id == nil {
 		id = json.RawMessage("null")
 	}
-	b, err := encode(e)
+	b, err := wire.Plain(e)
 	if err != nil {
 		b = []byte(`{"code":-32603,"message":"internal error"}`)
 	}
@@ -184,14 +184,9 @@ func refusal(id json.RawMessage, e *rpcError) []byte {
 
 // notification is a message that wants no answer.
 func notification(method string, params any) ([]byte, error) {
-	return encode(struct {
+	return wire.Plain(struct {
 		Version string `json:"jsonrpc"`
 		Method  string `json:"method"`
 		Params  any    `json:"params"`
 	}{"2.0", method, params})
-}
-
-// encode writes JSON as it is, with nothing escaped for HTML.
-func encode(v any) ([]byte, error) {
-	return wire.Plain(v)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/engine"
+	"github.com/writ-run/writ/wire"
 )
 
 // How many sessions there may be, and how long one may lie unused.
@@ -196,7 +197,7 @@ func (s *session) ask(ctx context.Context, to *reply, method string, params any)
 		delete(s.asked, id)
 		s.mu.Unlock()
 	}()
-	msg, err := encode(struct {
+	msg, err := wire.Plain(struct {
 		Version string `json:"jsonrpc"`
 		ID      string `json:"id"`
 		Method  string `json:"method"`

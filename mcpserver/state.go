@@ -164,7 +164,7 @@ func (x *exchange) inputRequired(name string, args json.RawMessage, id string) (
 	if x.takesQuestions() {
 		r["inputRequests"] = map[string]any{"approval": map[string]any{"method": "elicitation/create", "params": question(id)}}
 	}
-	b, err := encode(r)
+	b, err := wire.Plain(r)
 	if err != nil {
 		return nil, fault(codeInternal, "the result could not be written")
 	}
@@ -220,7 +220,7 @@ func (x *exchange) answers(asked []string) *rpcError {
 	if len(asked) == 0 {
 		return nil
 	}
-	b, err := encode(said)
+	b, err := wire.Plain(said)
 	if err != nil {
 		return fault(codeInternal, "the answers could not be written")
 	}
@@ -242,7 +242,7 @@ func (x *exchange) relayInput(name string, args json.RawMessage, asked any) (jso
 		return nil, fail
 	}
 	m["requestState"], _ = json.Marshal(sealed) // a string
-	b, err := encode(m)
+	b, err := wire.Plain(m)
 	if err != nil {
 		return nil, fault(codeInternal, "the result could not be written")
 	}

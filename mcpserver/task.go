@@ -11,6 +11,7 @@ import (
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/engine"
+	"github.com/writ-run/writ/wire"
 )
 
 // tasksExtension is what a client declares that takes a task for a long call.
@@ -201,7 +202,7 @@ func (t *task) ask(ctx context.Context, key, method string, params json.RawMessa
 	if kind, _, _ := strings.Cut(method, "/"); t.caps[kind] == nil {
 		return nil, errNoClient
 	}
-	q, err := encode(map[string]any{"method": method, "params": params})
+	q, err := wire.Plain(map[string]any{"method": method, "params": params})
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/wire"
 )
 
 // knowsTasks reports whether the client of this request takes tasks.
@@ -81,7 +82,7 @@ func (x *exchange) asTask(ctx context.Context, t *task, call func(context.Contex
 	default:
 	}
 	t.handOut()
-	b, err := encode(t.shown("task"))
+	b, err := wire.Plain(t.shown("task"))
 	if err != nil {
 		return nil, fault(codeInternal, "the task could not be written")
 	}
@@ -115,7 +116,7 @@ func (x *exchange) ofTask() (*task, bool) {
 	case !x.modern:
 		x.refuse(&rpcError{Code: codeMethod, Message: "method " + x.msg.method + " is not served in a session", status: http.StatusOK})
 	case !x.knowsTasks():
-		data, _ := encode(map[string]any{"requiredCapabilities": map[string]any{"extensions": map[string]any{tasksExtension: struct{}{}}}})
+		data, _ := wire.Plain(map[string]any{"requiredCapabilities": map[string]any{"extensions": map[string]any{tasksExtension: struct{}{}}}})
 		x.refuse(&rpcError{Code: codeCapability, Message: "declare the extension " + tasksExtension, Data: data})
 	case fail != nil:
 		x.refuse(fail)
@@ -162,7 +163,7 @@ func acknowledged() map[string]any {
 }
 
 func (x *exchange) giveTask(v map[string]any) {
-	b, err := encode(v)
+	b, err := wire.Plain(v)
 	if err != nil {
 		x.refuse(fault(codeInternal, "the task could not be written"))
 		return
@@ -200,7 +201,7 @@ func (x *exchange) taskInput(ctx context.Context, asked any) *rpcError {
 		}
 		answers[r.key] = r.value
 	}
-	b, err := encode(answers)
+	b, err := wire.Plain(answers)
 	if err != nil {
 		return fault(codeInternal, "the answers could not be written")
 	}
