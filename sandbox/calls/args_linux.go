@@ -61,10 +61,12 @@ func guards(k Kind) []guarded {
 		{"open", creating(1)},
 		{"openat", creating(2)},
 	}
-	if k.Alone {
+	if !k.Alone {
+		calls = append(calls, guarded{"sched_setaffinity", when(not(0, 0))})
+	} else {
 		// Of the box's own network. A socket with a path can be the host's, whatever
 		// the namespace, and its address is in memory, where nobody can look.
-		return append(calls, guarded{"socket", [][]cond{
+		calls = append(calls, guarded{"socket", [][]cond{
 			{not(0, unix.AF_INET), not(0, unix.AF_INET6), not(0, unix.AF_NETLINK)},
 			{is(0, unix.AF_NETLINK), not(2, unix.NETLINK_ROUTE)},
 			{not(0, unix.AF_NETLINK), has(1, rareTypes)},
@@ -72,10 +74,12 @@ func guards(k Kind) []guarded {
 			{not(0, unix.AF_NETLINK), not(2, 0), not(2, unix.IPPROTO_TCP), not(2, unix.IPPROTO_UDP)},
 		}})
 	}
+	if k.Alone && !k.Watched {
+		return calls
+	}
 	// Limits and scheduling of other processes of the same user.
 	return append(calls,
 		guarded{"prlimit64", when(not(0, 0))},
-		guarded{"sched_setaffinity", when(not(0, 0))},
 		guarded{"sched_setscheduler", when(not(0, 0))},
 		guarded{"sched_setparam", when(not(0, 0))},
 		guarded{"sched_setattr", when(not(0, 0))},

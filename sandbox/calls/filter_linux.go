@@ -14,6 +14,11 @@ import (
 type Kind struct {
 	Listed bool // only listed programs run: what has no path is not executed
 	Alone  bool // the box has namespaces of its own: its network, processes and queues are nobody else's
+	// Watched says that, all the same, what watches over the command is among its processes,
+	// as the same user.
+	Watched bool
+	// NoQueues says that the queues are those of the commands after it, too.
+	NoQueues bool
 }
 
 const (

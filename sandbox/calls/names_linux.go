@@ -30,13 +30,17 @@ var refused = []string{
 var refusedShared = []string{
 	// The network, whole: with no socket there is no address to check.
 	"socket", "connect", "bind", "listen", "accept", "accept4",
-	// System V and POSIX message queues: identifiers can be guessed.
-	"ipc", "shmget", "shmat", "shmctl", "msgget", "msgsnd", "msgrcv", "msgctl", "semget", "semop", "semtimedop",
-	"semtimedop_time64", "semctl", "mq_open", "mq_unlink", "mq_timedsend", "mq_timedreceive", "mq_notify", "mq_getsetattr",
 	// Watching tells the names in directories that cannot be read; Landlock has
 	// no say in it. Without it there is no use for what it is added to, of which a
 	// user has few.
 	"inotify_add_watch", "inotify_init", "inotify_init1",
+}
+
+// refusedQueues are refused where queues are shared with anybody: those of System V, with
+// its shared memory, and of POSIX. Identifiers can be guessed.
+var refusedQueues = []string{
+	"ipc", "shmget", "shmat", "shmctl", "msgget", "msgsnd", "msgrcv", "msgctl", "semget", "semop", "semtimedop",
+	"semtimedop_time64", "semctl", "mq_open", "mq_unlink", "mq_timedsend", "mq_timedreceive", "mq_notify", "mq_getsetattr",
 }
 
 // unsupported fail, in a box that shows the host's files, as if a user's attributes
@@ -64,6 +68,9 @@ func verdicts(info *arch.Info, k Kind) map[int]verdict {
 	}
 	if !k.Alone {
 		no = slices.Concat(no, refusedShared)
+	}
+	if !k.Alone || k.NoQueues {
+		no = slices.Concat(no, refusedQueues)
 	}
 	out := map[int]verdict{}
 	for name, nr := range info.SyscallNames {

@@ -19,48 +19,52 @@ func TestFilter(t *testing.T) {
 		args   [3]uint32
 		shared uint32 // in a box that shares the host's namespaces
 		alone  uint32
+		kept   uint32 // in one that is, where what watches over it and what comes after it are too
 	}{
-		{"read", "read", [3]uint32{}, ok, ok},
-		{"write", "write", [3]uint32{}, ok, ok},
-		{"ptrace", "ptrace", [3]uint32{}, no, no},
-		{"io_uring", "io_uring_setup", [3]uint32{}, absent, absent},
-		{"fork", "clone", [3]uint32{17}, ok, ok},
-		{"a namespace", "clone", [3]uint32{17 | unix.CLONE_NEWUSER}, no, no},
-		{"unix", "socket", [3]uint32{unix.AF_UNIX, unix.SOCK_STREAM}, no, no},
-		{"tcp", "socket", [3]uint32{unix.AF_INET, unix.SOCK_STREAM | unix.SOCK_CLOEXEC}, no, ok},
-		{"tcp by name", "socket", [3]uint32{unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_TCP}, no, ok},
-		{"udp6", "socket", [3]uint32{unix.AF_INET6, unix.SOCK_DGRAM | unix.SOCK_NONBLOCK}, no, ok},
-		{"raw", "socket", [3]uint32{unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_UDP}, no, no},
-		{"sctp", "socket", [3]uint32{unix.AF_INET, unix.SOCK_SEQPACKET}, no, no},
-		{"mptcp", "socket", [3]uint32{unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_MPTCP}, no, no},
-		{"routes", "socket", [3]uint32{unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE}, no, ok},
-		{"audit", "socket", [3]uint32{unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_AUDIT}, no, no},
-		{"packet", "socket", [3]uint32{unix.AF_PACKET, unix.SOCK_DGRAM}, no, no},
-		{"vsock", "socket", [3]uint32{unix.AF_VSOCK, unix.SOCK_STREAM}, no, no},
-		{"stream pair", "socketpair", [3]uint32{unix.AF_UNIX, unix.SOCK_STREAM}, ok, ok},
-		{"datagram pair", "socketpair", [3]uint32{unix.AF_UNIX, unix.SOCK_DGRAM}, no, no},
-		{"typing", "ioctl", [3]uint32{0, unix.TIOCSTI}, no, no},
-		{"window size", "ioctl", [3]uint32{0, unix.TIOCGWINSZ}, ok, ok},
-		{"reserving", "ioctl", [3]uint32{0, 0x40305828}, no, no},
-		{"reserving, from 32 bits", "ioctl", [3]uint32{0, 0x402c5828}, no, no},
-		{"giving back", "ioctl", [3]uint32{0, 0x40305829}, no, no},
-		{"reserving, with 64 bits", "ioctl", [3]uint32{0, 0x4030582a}, no, no},
-		{"reserving, with 64 bits, from 32", "ioctl", [3]uint32{0, 0x402c582a}, no, no},
-		{"reserving, any size", "ioctl", [3]uint32{0, 0x582a}, no, no},
-		{"giving back, with 64 bits", "ioctl", [3]uint32{0, 0x4030582b}, no, no},
-		{"making zero", "ioctl", [3]uint32{0, 0x40305839}, no, no},
-		{"reserving, of XFS", "ioctl", [3]uint32{0, 0x4030580a}, no, no},
-		{"reserving, of XFS, with 64 bits", "ioctl", [3]uint32{0, 0x40305824}, no, no},
-		{"an attribute of a file", "ioctl", [3]uint32{0, 0x801c581f}, ok, ok}, // FS_IOC_FSGETXATTR, of the same letter
-		{"a shared copy", "ioctl", [3]uint32{0, unix.FICLONE}, ok, ok},
-		{"watching", "inotify_init1", [3]uint32{}, no, ok},
-		{"mode", "fchmodat", [3]uint32{0, 0, 0o755}, ok, ok},
-		{"set-uid", "fchmodat", [3]uint32{0, 0, 0o4755}, no, no},
-		{"personality", "personality", [3]uint32{0xffffffff}, ok, ok},
-		{"other personality", "personality", [3]uint32{8}, no, no},
-		{"queue", "mq_open", [3]uint32{}, no, ok},
-		{"limits of others", "prlimit64", [3]uint32{5}, no, ok},
-		{"its own limits", "prlimit64", [3]uint32{0}, ok, ok},
+		{"read", "read", [3]uint32{}, ok, ok, ok},
+		{"write", "write", [3]uint32{}, ok, ok, ok},
+		{"ptrace", "ptrace", [3]uint32{}, no, no, no},
+		{"io_uring", "io_uring_setup", [3]uint32{}, absent, absent, absent},
+		{"fork", "clone", [3]uint32{17}, ok, ok, ok},
+		{"a namespace", "clone", [3]uint32{17 | unix.CLONE_NEWUSER}, no, no, no},
+		{"unix", "socket", [3]uint32{unix.AF_UNIX, unix.SOCK_STREAM}, no, no, no},
+		{"tcp", "socket", [3]uint32{unix.AF_INET, unix.SOCK_STREAM | unix.SOCK_CLOEXEC}, no, ok, ok},
+		{"tcp by name", "socket", [3]uint32{unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_TCP}, no, ok, ok},
+		{"udp6", "socket", [3]uint32{unix.AF_INET6, unix.SOCK_DGRAM | unix.SOCK_NONBLOCK}, no, ok, ok},
+		{"raw", "socket", [3]uint32{unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_UDP}, no, no, no},
+		{"sctp", "socket", [3]uint32{unix.AF_INET, unix.SOCK_SEQPACKET}, no, no, no},
+		{"mptcp", "socket", [3]uint32{unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_MPTCP}, no, no, no},
+		{"routes", "socket", [3]uint32{unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE}, no, ok, ok},
+		{"audit", "socket", [3]uint32{unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_AUDIT}, no, no, no},
+		{"packet", "socket", [3]uint32{unix.AF_PACKET, unix.SOCK_DGRAM}, no, no, no},
+		{"vsock", "socket", [3]uint32{unix.AF_VSOCK, unix.SOCK_STREAM}, no, no, no},
+		{"stream pair", "socketpair", [3]uint32{unix.AF_UNIX, unix.SOCK_STREAM}, ok, ok, ok},
+		{"datagram pair", "socketpair", [3]uint32{unix.AF_UNIX, unix.SOCK_DGRAM}, no, no, no},
+		{"typing", "ioctl", [3]uint32{0, unix.TIOCSTI}, no, no, no},
+		{"window size", "ioctl", [3]uint32{0, unix.TIOCGWINSZ}, ok, ok, ok},
+		{"reserving", "ioctl", [3]uint32{0, 0x40305828}, no, no, no},
+		{"reserving, from 32 bits", "ioctl", [3]uint32{0, 0x402c5828}, no, no, no},
+		{"giving back", "ioctl", [3]uint32{0, 0x40305829}, no, no, no},
+		{"reserving, with 64 bits", "ioctl", [3]uint32{0, 0x4030582a}, no, no, no},
+		{"reserving, with 64 bits, from 32", "ioctl", [3]uint32{0, 0x402c582a}, no, no, no},
+		{"reserving, any size", "ioctl", [3]uint32{0, 0x582a}, no, no, no},
+		{"giving back, with 64 bits", "ioctl", [3]uint32{0, 0x4030582b}, no, no, no},
+		{"making zero", "ioctl", [3]uint32{0, 0x40305839}, no, no, no},
+		{"reserving, of XFS", "ioctl", [3]uint32{0, 0x4030580a}, no, no, no},
+		{"reserving, of XFS, with 64 bits", "ioctl", [3]uint32{0, 0x40305824}, no, no, no},
+		{"an attribute of a file", "ioctl", [3]uint32{0, 0x801c581f}, ok, ok, ok}, // FS_IOC_FSGETXATTR, of the same letter
+		{"a shared copy", "ioctl", [3]uint32{0, unix.FICLONE}, ok, ok, ok},
+		{"watching", "inotify_init1", [3]uint32{}, no, ok, ok},
+		{"mode", "fchmodat", [3]uint32{0, 0, 0o755}, ok, ok, ok},
+		{"set-uid", "fchmodat", [3]uint32{0, 0, 0o4755}, no, no, no},
+		{"personality", "personality", [3]uint32{0xffffffff}, ok, ok, ok},
+		{"other personality", "personality", [3]uint32{8}, no, no, no},
+		{"queue", "mq_open", [3]uint32{}, no, ok, no},
+		{"limits of others", "prlimit64", [3]uint32{5}, no, ok, no},
+		{"its own limits", "prlimit64", [3]uint32{0}, ok, ok, ok},
+		{"processors of a thread", "sched_setaffinity", [3]uint32{5}, no, ok, ok},
+		{"turns of others", "sched_setscheduler", [3]uint32{5}, no, ok, no},
+		{"shared memory", "shmget", [3]uint32{}, no, ok, no},
 	} {
 		t.Run(tt.what, func(t *testing.T) {
 			info, err := arch.GetInfo("")
@@ -71,7 +75,7 @@ func TestFilter(t *testing.T) {
 			if !there {
 				t.Fatalf("this architecture has no %s", tt.call)
 			}
-			for k, want := range map[Kind]uint32{{}: tt.shared, {Alone: true}: tt.alone} {
+			for k, want := range map[Kind]uint32{{}: tt.shared, {Alone: true}: tt.alone, {Alone: true, Watched: true, NoQueues: true}: tt.kept} {
 				if got := ask(t, k, uint32(info.ID), uint32(nr), tt.args); got != want {
 					t.Errorf("%+v: %#x, want %#x", k, got, want)
 				}
@@ -118,7 +122,7 @@ func ask(t *testing.T, k Kind, id, nr uint32, args [3]uint32) uint32 {
 
 // TestCallNames: a misspelt name would be ignored, and its call allowed.
 func TestCallNames(t *testing.T) {
-	names := slices.Concat(refused, refusedShared, unsupported, missing, refusedListed)
+	names := slices.Concat(refused, refusedShared, refusedQueues, unsupported, missing, refusedListed)
 	for _, g := range guards(Kind{}) {
 		names = append(names, g.name)
 	}

@@ -134,15 +134,16 @@ func killOthers() {
 	}
 }
 
-// becoming is the process that becomes the command, in namespaces of its own, of users and
-// of mounts, where the kernel lets a container make them.
+// becoming is the process that becomes the command, in namespaces of its own, of users, of
+// mounts, and of queues, which would be there for the next command in a container that is
+// kept; where the kernel lets a container make them.
 func becoming(j job) *exec.Cmd {
 	cmd := exec.Command("/proc/self/exe", os.Args[1], partBecome)
 	cmd.Env = []string{}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	if j.Spaces {
 		uid, gid := os.Getuid(), os.Getgid()
-		cmd.SysProcAttr.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS
+		cmd.SysProcAttr.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWIPC
 		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}}
 		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}}
 		cmd.SysProcAttr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP} // it drops them when it has used them

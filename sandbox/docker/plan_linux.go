@@ -177,6 +177,7 @@ func (p *plan) runBy(ctx context.Context, c *running, covers protect.Covers) (sa
 	cmd.Alone = true
 	cmd.Limits.Pids = min(cmd.Limits.Pids, uint64(p.driver.opts.Pids))
 	own := p.driver.opts.Runtime != runsc // which has neither Landlock nor namespaces of one's own
+	cmd.NoQueues = !own
 	j := job{Command: cmd, Read: p.Read, Write: p.Write, Programs: p.Programs, Landlock: own, Spaces: own, Shown: p.shown, Hidden: p.hidden, Use: p.Limits.Together()}
 	if p.readOnly() {
 		j.Read, j.Write = slices.Concat(p.Read, p.Write), nil

@@ -111,6 +111,8 @@ func (b *box) watch() {
 		}
 		if b.endErr = err; err == nil {
 			b.end = *s.End
+		} else if b.terms.Holds { // nobody is left who would end what it started
+			b.kill()
 		}
 		b.elapsed = time.Since(b.began)
 		timer()
