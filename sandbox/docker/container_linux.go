@@ -71,16 +71,10 @@ func (p *plan) build(ctx context.Context, show map[string]string) error {
 		p.host.SecurityOpt = append(p.host.SecurityOpt, "apparmor=unconfined")
 	}
 	for _, dir := range []string{"/tmp", "/var/tmp"} {
-		p.host.Tmpfs[dir] = tmpfs(d.opts.Tmpfs, "1777", "exec")
+		p.host.Tmpfs[dir] = tmpfs(d.opts.Tmpfs, "rw,exec")
 	}
 	if image.Config != nil {
-		for _, kv := range image.Config.Env {
-			name, _, _ := strings.Cut(kv, "=")
-			p.unset = append(p.unset, name+"=")
-		}
-		for dir := range image.Config.Volumes { // what an image wants to have written is the box's own, and bounded
-			p.host.Tmpfs[dir] = tmpfs(d.opts.Tmpfs, "1777", "noexec")
-		}
+		p.deny(image.Config.Env, image.Config.Labels, image.Config.Volumes)
 	}
 	if podman {
 		p.host.SecurityOpt[1] = "seccomp=" + own.calls
@@ -110,8 +104,8 @@ var small = []string{"GOGC=off", "GOMAXPROCS=1", "GODEBUG=", "GOTRACEBACK=none",
 
 const inodes = ",nr_inodes=65536"
 
-func tmpfs(size int64, mode, exec string) string {
-	return fmt.Sprintf("rw,nosuid,nodev,%s,size=%d,mode=%s", exec, size, mode) + inodes
+func tmpfs(size int64, how string) string {
+	return fmt.Sprintf("nosuid,nodev,%s,size=%d,mode=1777", how, size) + inodes
 }
 
 // bind shows a file or directory of this machine. What is mounted below one that is
@@ -223,7 +217,7 @@ func (p *plan) create(ctx context.Context, out *way) (*running, error) {
 		host.NetworkMode = container.NetworkMode("container:" + out.beside.id)
 		host.Mounts = slices.Concat(host.Mounts, out.shown)
 	}
-	name, labels := p.driver.identity(p.writ.Call())
+	name, labels := p.identity()
 	config.Labels = labels
 	return p.driver.run(ctx, name, &config, &host, func(from io.Reader) {
 		var b [1]byte

@@ -39,9 +39,41 @@ func TestHostileImage(t *testing.T) {
 			t.Errorf("%q is there:\n%s", not, got.Out)
 		}
 	}
+	said, _, err := keptIn(t, d, ws, `for dir in /tmp /var/tmp /dev/shm; do cp /bin/true $dir/left && echo $dir; done; /tmp/left && echo runs; touch /tmp/cache/left 2>/dev/null; touch /data/left 2>/dev/null; stat -c %a /tmp /dev/shm | uniq`, `find /tmp /var/tmp /dev/shm /data -name left`)
+	if want := "/tmp\n/var/tmp\n/dev/shm\nruns\n1777\n"; err != nil || strings.Join(said, "") != want {
+		t.Errorf("%v %q", err, said)
+	}
 	if now := volumes(t, c); now > before {
 		t.Errorf("%d volumes, %d before", now, before)
 	}
+}
+
+// The labels of an image are not its containers': schedulers, proxies and updaters of an
+// engine do what labels say.
+func TestHostileLabels(t *testing.T) {
+	o := options(t)
+	c, err := client.New(client.WithHost(o.Host))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	o.Image, o.Outlet = hostile(t, c, o.Image), (&greeter{}).open
+	d, ws := driver(t, o), workspace(t)
+	begun(t, d, ws, "read; echo here; read", func(b *box, say func() string) {
+		if said := say(); said != "here\n" {
+			t.Errorf("it said %q", said)
+		}
+		beside, _ := b.Sidecar()
+		for id, part := range map[string]string{b.in.id: "", beside: "sidecar"} {
+			is, err := c.ContainerInspect(t.Context(), id, client.ContainerInspectOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if l := is.Container.Config.Labels; l["scheduler.job"] != "" || l[labelPart] != part || l[labelOwner] == "somebody" || l[labelProof] != d.proof(strings.TrimPrefix(is.Container.Name, "/")) {
+				t.Errorf("labels %v", l)
+			}
+		}
+	})
 }
 
 // hostile is an image made of another, that wants everything to be otherwise.
@@ -55,9 +87,9 @@ func hostile(t *testing.T, c *client.Client, from string) string {
 	defer c.ContainerRemove(ctx, made.ID, client.ContainerRemoveOptions{Force: true})
 	image, err := c.ContainerCommit(ctx, made.ID, client.ContainerCommitOptions{Config: &container.Config{
 		User: "0:0", WorkingDir: "/proc/self/fd/8", Entrypoint: []string{"/bin/touch", "/ran"}, Cmd: []string{"--privileged"},
-		Env: []string{"LD_PRELOAD=/evil.so", "EVIL=1", "PATH=/evil"}, Volumes: map[string]struct{}{"/data": {}},
+		Env: []string{"LD_PRELOAD=/evil.so", "EVIL=1", "PATH=/evil"}, Volumes: map[string]struct{}{"/data": {}, "/tmp/cache": {}, "/var/tmp/": {}, "/dev/shm": {}},
 		Healthcheck: &container.HealthConfig{Test: []string{"CMD", "/bin/touch", "/ran"}, Interval: 1e9},
-		Labels:      map[string]string{labelManaged: "true", labelDeployment: "test", labelProof: "anything", labelOwner: "somebody"}, OnBuild: []string{"RUN touch /ran"},
+		Labels:      map[string]string{labelManaged: "true", labelDeployment: "test", labelProof: "anything", labelOwner: "somebody", labelPart: "sidecar", "scheduler.job": "bash -c id"}, OnBuild: []string{"RUN touch /ran"},
 	}})
 	if err != nil {
 		t.Fatal(err)

@@ -5,9 +5,8 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"strings"
-
-	"github.com/writ-run/writ"
 )
 
 // Labels of everything that this driver makes. Images can have labels as well, which their
@@ -24,12 +23,15 @@ const (
 )
 
 // identity is the name and the labels of a new container.
-func (d *Driver) identity(c writ.Call) (name string, labels map[string]string) {
+func (p *plan) identity() (name string, labels map[string]string) {
+	d, c := p.driver, p.writ.Call()
 	name = d.opts.Deployment + "-" + strings.ToLower(rand.Text()[:12])
-	return name, map[string]string{
+	labels = maps.Clone(p.labels)
+	maps.Copy(labels, map[string]string{
 		labelManaged: "true", labelDeployment: d.opts.Deployment, labelProof: d.proof(name),
 		labelOwner: c.Agent, labelSession: c.Session, labelTask: c.Task,
-	}
+	})
+	return name, labels
 }
 
 // Own has the driver tell its containers from others' by a key, which is the same after a

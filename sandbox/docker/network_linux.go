@@ -43,7 +43,7 @@ func (p *plan) wayOut(ctx context.Context) (*way, error) {
 	if err := p.driver.begin(ctx); err != nil { // before there is something of ours
 		return nil, err
 	}
-	name, labels := p.driver.identity(p.writ.Call())
+	name, labels := p.identity()
 	w := &way{}
 	err := p.lead(ctx, w, name, labels)
 	if err != nil {

@@ -31,7 +31,7 @@ type plan struct {
 	host   *container.HostConfig
 	shown  []wrapped.File
 	hidden []wrapped.File
-	unset  []string // what the image says of the environment, empty
+	labels map[string]string // those of the image, empty
 	alike  string
 }
 
@@ -45,7 +45,7 @@ func (d *Driver) plan(ctx context.Context, w writ.Writ, spec sandbox.Spec, show 
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{Plan: r, driver: d, writ: w, spec: spec, probes: probes, outlet: d.opts.Outlet}
+	p := &plan{Plan: r, driver: d, writ: w, spec: spec, probes: probes, outlet: d.opts.Outlet, labels: map[string]string{}}
 	if err := p.build(ctx, show); err != nil {
 		return nil, err
 	}

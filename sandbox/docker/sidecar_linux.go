@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -56,7 +55,6 @@ func (p *plan) sidecar(ctx context.Context, name string, labels map[string]strin
 	labels[labelPart] = "sidecar"
 	config, host := *p.config, *p.host
 	config.Labels, config.User, config.Entrypoint = labels, "0:0", []string{inBox, probe.Verb, partSidecar}
-	config.Env = slices.Concat(p.unset, small)
 	config.AttachStdout, config.AttachStderr = true, true
 	pids := d.opts.Sidecar.Pids
 	host.CapAdd = []string{"NET_ADMIN", "SETUID", "SETGID"} // the rules of its namespace; becoming nobody
@@ -65,7 +63,7 @@ func (p *plan) sidecar(ctx context.Context, name string, labels map[string]strin
 	host.ShmSize = d.opts.Sidecar.Tmpfs
 	host.Tmpfs = map[string]string{}
 	for at, how := range p.host.Tmpfs { // also where the image would have something written
-		host.Tmpfs[at] = tmpfs(d.opts.Sidecar.Tmpfs, "1777", "noexec")
+		host.Tmpfs[at] = tmpfs(d.opts.Sidecar.Tmpfs, "rw,noexec")
 		if !strings.HasSuffix(how, inodes) {
 			host.Tmpfs[at] = strings.TrimSuffix(host.Tmpfs[at], inodes)
 		}
