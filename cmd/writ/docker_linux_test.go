@@ -118,6 +118,7 @@ func TestDockerKeys(t *testing.T) {
 		{"tmpfs_size 1m", ", tmpfs_size: 1m", "head -c 2m /dev/zero >/tmp/x", 1, "No space left"},
 		{"memory_limit 512m", "", `python3 -c "x=bytearray(200<<20); print(len(x))"`, 0, "209715200"},
 		{"memory_limit 64m", ", memory_limit: 64m", `python3 -c "x=bytearray(200<<20); print(len(x))"`, 1, "memory"},
+		{"memory_limit 64m, much output", ", memory_limit: 64m", "head -c 100m /dev/zero; echo all of it >&2", 0, "all of it"},
 		{"pids_limit 64", "", `python3 -c "import subprocess; [subprocess.Popen(['sleep','5']) for i in range(40)]; print('all')"`, 0, "all"},
 		{"pids_limit 32", ", pids_limit: 32", `python3 -c "import subprocess; [subprocess.Popen(['sleep','5']) for i in range(40)]; print('all')"`, 1, "Resource temporarily unavailable"},
 		{"timeout_seconds 1", ", timeout_seconds: 1", "echo before; sleep 30", 1, "timeout"},

@@ -56,6 +56,19 @@ func TestQueuesEnd(t *testing.T) {
 	}
 }
 
+// What passes through a supervisor does not stay in it: it has the memory of the container,
+// and would go with the command.
+func TestMuchPasses(t *testing.T) {
+	o := options(t)
+	o.Memory = 64 << 20
+	d, ws := driver(t, o), workspace(t)
+	confined := writ.Confinement{Write: []string{ws}, Exec: writ.Exec{Mode: writ.ExecAny}, Isolation: writ.Process}
+	got := sandboxtest.Command(t, d, confined, shell("head -c 100m /dev/zero", ws))
+	if got.Error != nil || got.Exit.Code != 0 {
+		t.Errorf("%v %+v %d bytes", got.Error, got.Exit, len(got.Out))
+	}
+}
+
 const findSupervisor = `for s in $(ls /proc | grep -x '[0-9]*'); do grep -qs docker-supervise /proc/$s/cmdline && break; done; `
 
 // What watches over a command runs as the same user, among the same processes, and is not

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"sync"
@@ -69,7 +70,8 @@ func idle() {
 // hold starts the command and outlives it. It ends after every process that the command
 // left behind, and touches no other.
 func hold() {
-	runtime.GOMAXPROCS(1) // its threads count as processes of the box
+	runtime.GOMAXPROCS(1)          // its threads count as processes of the box
+	debug.SetMemoryLimit(24 << 20) // and its memory is the command's; until then nothing is collected
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGALRM, syscall.SIGUSR1, syscall.SIGUSR2)
 	ends, err := ends()
 	if err != nil {
