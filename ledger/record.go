@@ -69,7 +69,7 @@ func outcome(ev writ.Event) []wire.Field {
 		wire.Str("result_sha256", wire.Digest(ev.Result.Content).String()),
 	}
 	for _, key := range []string{"driver", "exit_code", "limit", "container_id"} {
-		if v, ok := ev.Result.Metadata[key]; ok {
+		if v, ok := ev.Result.Metadata[key]; ok && (key != "container_id" || v != "") { // it ran in none
 			fields = append(fields, wire.Str(key, fmt.Sprint(v)))
 		}
 	}

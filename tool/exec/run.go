@@ -42,20 +42,19 @@ func Run(ctx context.Context, boxes Starter, w writ.Writ, spec sandbox.Spec) (wr
 	return writ.Result{Content: render(exit, stdout, stderr), IsError: exit.Code != 0 || exit.Limit != "", Metadata: m}, nil
 }
 
-// contained is what the result says of the container that a command ran in; nothing where
-// it ran in none.
+// contained is what the result says of the container that a command ran in; the same names,
+// empty, where it ran in none, so that whoever reads them need not know drivers.
 func contained(call writ.Call, exit sandbox.Exit) map[string]any {
+	m := map[string]any{"container_id": "", "sidecar_id": "", "sidecar_logs": []json.RawMessage{}, "agent_id": "", "execution_time_ms": int64(0)}
 	c := exit.Container
 	if c == nil {
-		return nil
+		return m
 	}
-	said := c.Lines.Parsed
-	if said == nil {
-		said = []json.RawMessage{}
+	m["container_id"], m["sidecar_id"], m["agent_id"], m["execution_time_ms"] = c.ID, c.Sidecar, call.Agent, exit.Elapsed.Milliseconds()
+	if c.Lines.Parsed != nil {
+		m["sidecar_logs"] = c.Lines.Parsed
 	}
-	return map[string]any{
-		"container_id": c.ID, "sidecar_id": c.Sidecar, "sidecar_logs": said, "agent_id": call.Agent, "execution_time_ms": exit.Elapsed.Milliseconds(),
-	}
+	return m
 }
 
 func render(exit sandbox.Exit, stdout, stderr *sandbox.Tail) string {
