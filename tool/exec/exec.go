@@ -72,6 +72,15 @@ func (r runner) outside(ctx context.Context, call string) string {
 	return "[not let out: " + strings.Join(list, "; ") + "]\n"
 }
 
+// leftOut is one line where a command ended as shells do that find no program, or may not
+// run it, and not all programs are there; empty: that is not the cause.
+func leftOut(listed bool, code int) string {
+	if !listed || code != 126 && code != 127 {
+		return ""
+	}
+	return "[programs are left out: terminal: restricted_commands runs those of tool_access.restricted_commands alone; the operator can add one there, or give the agent terminal: full]\n"
+}
+
 // boxed is what a program of this family declares: files and programs as far as
 // the agent's level opens them, no environment of its own, hosts only by name.
 var boxed = policy.Policy{

@@ -48,6 +48,7 @@ type job struct {
 	root    string // the agent at the top of its chain, whose jobs are counted together
 	command string
 	outside bool // it has hosts to reach
+	listed  bool // some programs are left out
 	began   time.Time
 	output  *capture
 	cancel  context.CancelFunc // kills it; gone says when that is done

@@ -55,7 +55,7 @@ func (js *Jobs) start(ctx context.Context, w writ.Writ, spec sandbox.Spec, comma
 	}
 	own, cancel := context.WithCancel(context.Background())
 	j := newJob(w.Call(), command, js.now(), cancel)
-	j.outside = w.Confinement().Network.Mode != writ.NetworkNone
+	j.outside, j.listed = w.Confinement().Network.Mode != writ.NetworkNone, w.Confinement().Exec.Mode == writ.ExecListed
 	id = j.end.Job
 	if err := js.admit(ctx, j); err != nil {
 		cancel()

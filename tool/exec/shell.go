@@ -52,7 +52,11 @@ func (r runner) shell(ctx context.Context, w writ.Writ) (writ.Result, error) {
 		}
 	}
 	if !a.Background {
-		return r.run(ctx, w, spec)
+		res, err := r.run(ctx, w, spec)
+		if code, ok := res.Metadata["exit_code"].(int); ok {
+			res.Content += leftOut(w.Confinement().Exec.Mode == writ.ExecListed, code)
+		}
+		return res, err
 	}
 	spec.Timeout = cmp.Or(spec.Timeout, sandbox.MaxWall)
 	id, driver, err := r.jobs.start(ctx, w, spec, a.Command)

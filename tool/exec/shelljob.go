@@ -72,8 +72,13 @@ func (r runner) job(ctx context.Context, w writ.Writ) (writ.Result, error) {
 	switch a.Do {
 	case "output":
 		res, err := r.jobs.read(j, a)
-		if err == nil && j.outside {
-			res.Content += r.outside(ctx, r.jobs.view(j).Call)
+		if err != nil {
+			return res, err
+		}
+		end := r.jobs.view(j)
+		res.Content += leftOut(j.listed, end.ExitCode)
+		if j.outside {
+			res.Content += r.outside(ctx, end.Call)
 		}
 		return res, err
 	case "cancel":
