@@ -65,8 +65,9 @@ type Rule struct {
 type Backends struct {
 	Default    string // "auto" or a driver
 	ByCategory map[action.Category]string
-	Wall       map[string]time.Duration // by driver, where it has one of its own
-	Outside    map[string]*Outside      // by driver, where it has a say in it
+	Wall       map[string]time.Duration    // by driver, where it has one of its own
+	Outside    map[string]*Outside         // by driver, where it has a say in it
+	ReadOnly   map[string]access.Set[bool] // by driver: what a call might write it can read alone
 }
 
 // For is the driver chosen for a category; empty means any that holds all.
@@ -123,6 +124,8 @@ type link struct {
 	own   string // the call's own workspace: writing elsewhere is class write
 	// outside is what the driver has to say about hosts; nil: nothing.
 	outside *Outside
+	// unwritten is why its box changes no files; the zero Reason where it may.
+	unwritten writ.Reason
 }
 
 // New works out every pair.
@@ -245,6 +248,11 @@ func (d *Decider) target(out *writ.Decision, chain []link, t *writ.Target) {
 			add(out, why.Effect, why.Source, why.Where, "argument %s: %s", policy.Shown(t.Pointer), why.Text)
 			return
 		}
+	case t.Side == writ.SideWrite && chain[0].unwritten.Source != "":
+		// Nobody is to be asked about what would fail.
+		why := chain[0].unwritten
+		add(out, writ.Deny, why.Source, why.Where, "argument %s: %q cannot be written: %s", policy.Shown(t.Pointer), clip(t.Value), why.Text)
+		return
 	}
 	outside := false
 	for i := range chain {
@@ -288,7 +296,7 @@ func (d *Decider) target(out *writ.Decision, chain []link, t *writ.Target) {
 		out.Class = min(out.Class, writ.ClassReadOnly)
 	default:
 		out.Class = writ.ClassWrite
-		if !writes(chain[0].tool, t) {
+		if !writes(chain[0].tool, t) || chain[0].unwritten.Source != "" {
 			return
 		}
 		out.Confine.Write = append(out.Confine.Write[:len(out.Confine.Write):len(out.Confine.Write)], t.Path)

@@ -37,6 +37,8 @@ func (in *Input) pair(a *access.Agent, t *tool.Tool, act action.Type, s Standing
 	p.say(in.autonomyReason(a, act))
 	p.confine = in.confinement(a, t)
 	p.links[0].outside = in.Backends.Outside[p.confine.Backend]
+	p.links[0].unwritten = in.Backends.unwritten(t, p.confine.Backend)
+	p.say(p.links[0].unwritten)
 	for _, root := range p.confine.Write {
 		if !policy.Below(root, p.links[0].own) && !s.waived {
 			p.class = writ.ClassWrite // it declares that it writes there
@@ -218,7 +220,7 @@ var fullScope = []string{"/"}
 // writes in the agent's own workspace only, whatever the scope; a place elsewhere
 // has to be declared or asked for by name, which raises the class.
 func (in *Input) confinement(a *access.Agent, t *tool.Tool) writ.Confinement {
-	c := writ.Confinement{Hide: in.Hide, Isolation: writ.Process, Server: t.Server}
+	c := writ.Confinement{Hide: in.Hide, Isolation: writ.Process, Server: in.Backends.served(t.Server)}
 	if read := t.Policy.Files.Read; read.Stance > policy.None {
 		c.Read = meet(scopeRoots(a), read.Roots())
 	}
@@ -240,6 +242,9 @@ func (in *Input) confinement(a *access.Agent, t *tool.Tool) writ.Confinement {
 		return c
 	}
 	c.Backend = in.Backends.For(t.Category)
+	if in.Backends.ReadOnly[c.Backend].V { // what is decided is what the driver does
+		c.Read, c.Write, c.Named = union(c.Read, c.Write), nil, nil
+	}
 	limits := in.Limits
 	limits.Wall = cmp.Or(in.Backends.Wall[c.Backend], limits.Wall)
 	c.Limits = tighter(limits, t.Limits)

@@ -20,7 +20,7 @@ func (e *Engine) dockerOptions(cfg *config.Config, every reach.Options, program 
 	d := cfg.File.Sandboxing.Docker
 	return docker.Options{
 		Options: every, Host: d.Host, Image: d.Image, Runtime: d.Runtime, Memory: int64(d.MemoryLimit), CPU: float64(d.CPULimit),
-		Pids: int64(d.PidsLimit), Tmpfs: int64(d.TmpfsSize), ReadOnly: d.MountMode == "ro", Leave: !d.AutoRemove,
+		Pids: int64(d.PidsLimit), Tmpfs: int64(d.TmpfsSize), ReadOnly: dockerReadOnly(cfg).V, Leave: !d.AutoRemove,
 		Deployment: deployment(cfg.StatePath), State: filepath.Join(cfg.StatePath, "docker"), Program: program, Outlet: e.dockerOutlet,
 		Sidecar: docker.Sidecar{Pids: int64(d.SidecarPidsLimit), Tmpfs: int64(d.SidecarTmpfsSize), NoNames: !d.DNSAllowed, NoLoopback: !d.LoopbackAllowed},
 	}
@@ -38,6 +38,11 @@ func dockerOutside(cfg *config.Config) *decide.Outside {
 	}
 	o.Hosts.V, o.Hosts.At = cfg.DockerHosts, cfg.At(key+"allowed_hosts")
 	return o
+}
+
+// dockerReadOnly is whether containers read alone what their calls might write.
+func dockerReadOnly(cfg *config.Config) access.Set[bool] {
+	return access.Set[bool]{V: cfg.File.Sandboxing.Docker.MountMode == "ro", At: cfg.At("sandboxing.docker.mount_mode")}
 }
 
 // dockerOutlet is the way out of containers. What was decided before anybody knew that it

@@ -184,7 +184,7 @@ func (r *rules) input() decide.Input {
 		Programs: map[string][]string{}, Hide: cfg.Own(), Digest: cfg.Digest,
 		Backends: decide.Backends{Default: string(f.Sandboxing.DefaultBackend), ByCategory: map[action.Category]string{},
 			Wall:    map[string]time.Duration{docker.Name: time.Duration(f.Sandboxing.Docker.TimeoutSeconds) * time.Second},
-			Outside: map[string]*decide.Outside{docker.Name: dockerOutside(cfg)}},
+			Outside: map[string]*decide.Outside{docker.Name: dockerOutside(cfg)}, ReadOnly: map[string]access.Set[bool]{docker.Name: dockerReadOnly(cfg)}},
 		Limits: writ.Limits{
 			Wall:  time.Duration(f.Sandboxing.Subprocess.TimeoutSeconds) * time.Second,
 			Grace: time.Duration(f.Sandboxing.Subprocess.KillGraceSeconds) * time.Second,

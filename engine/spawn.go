@@ -13,6 +13,7 @@ import (
 	"github.com/writ-run/writ/config"
 	"github.com/writ-run/writ/ledger"
 	"github.com/writ-run/writ/sandbox"
+	"github.com/writ-run/writ/sandbox/docker"
 	"github.com/writ-run/writ/sandbox/unasked"
 	"github.com/writ-run/writ/wire"
 )
@@ -100,6 +101,9 @@ func (u *upstreams) confinement(s *server) (writ.Confinement, string) {
 		backend = ""
 	}
 	c := writ.Confinement{Read: s.cfg.Read, Write: s.cfg.Write, Hide: cfg.Own(), Exec: writ.Exec{Mode: writ.ExecAny}, Backend: backend}
+	if backend == docker.Name && dockerReadOnly(cfg).V {
+		c.Read, c.Write = slices.Concat(c.Read, c.Write), nil
+	}
 	if len(s.cfg.Hosts) > 0 {
 		six := slices.ContainsFunc(cfg.Egress, func(s config.Said) bool { return s.IPv6 }) // which of them is for the broker
 		c.Network = writ.Network{Mode: writ.NetworkHosts, Hosts: s.cfg.Hosts, IPv6: six}

@@ -10,7 +10,9 @@ type Container struct {
 	ID      string // as the engine knows it
 	Image   string // the name that the operator gave
 	ImageID string // and what it stood for when the container was made
-	Sidecar string // the ID of the container that is its way out; empty: it had none
+	// ReadOnly says that what its call might have written could be read alone.
+	ReadOnly bool
+	Sidecar  string // the ID of the container that is its way out; empty: it had none
 	// Said is what the sidecar has to say of this command, one JSON object a line, up to the
 	// command's end. Nil: nothing. It can be read after the containers are gone. Boxes reads
 	// and closes it, within bounds, and puts what it found into Lines.

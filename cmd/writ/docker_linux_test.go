@@ -277,3 +277,32 @@ func TestDockerCrash(t *testing.T) {
 	}
 	w.verifies()
 }
+
+// What is decided is what the driver does: with mount_mode ro, which is so unless said,
+// nothing says that files can be written, and what fails there says why.
+func TestDockerReadOnly(t *testing.T) {
+	t.Parallel()
+	for mode, reads := range map[string]bool{"": true, ", mount_mode: rw": false} {
+		w, _ := docked(t, mode, "")
+		writes := "can write    " + w.home
+		if reads {
+			writes = "can write    nothing"
+		}
+		o := w.run("", "explain", "shell_command", "--agent", "coder", "command=true")
+		if o.code != 0 || !strings.Contains(o.out, writes) || !strings.Contains(o.out, "can read     "+w.home) || reads != strings.Contains(o.out, "sandboxing.docker.mount_mode: rw") {
+			t.Errorf("explain%s: %+v", mode, o)
+		}
+		if o := w.shell("echo made >made.txt"); (o.code != 0) != reads || reads != strings.Contains(o.out, "[files can be read alone in this container: an operator opens them with sandboxing.docker.mount_mode: rw") {
+			t.Errorf("a command that writes%s: %+v", mode, o)
+		}
+		if o := w.shell("exit 3"); strings.Contains(o.out, "mount_mode") {
+			t.Errorf("a command that fails of itself%s: %+v", mode, o)
+		}
+		if out := w.must("", "sandbox", "show", w.settled(1)[0].ID); !strings.Contains(out, writes) {
+			t.Errorf("sandbox show%s:\n%s", mode, out)
+		}
+		if o := w.call("shell_command", map[string]any{"command": "true", "writable": []string{w.ws}}); (o.code == 3) != reads || reads != strings.Contains(o.err+o.out, "mount_mode: rw") {
+			t.Errorf("a path to write%s: %+v", mode, o)
+		}
+	}
+}

@@ -165,7 +165,7 @@ func (p *plan) runIn(ctx context.Context, c *running) (*box, error) {
 		_, failed := covers.Done()
 		return nil, errors.Join(err, failed)
 	}
-	return &box{Box: b, in: c, covers: covers, is: sandbox.Container{ID: c.id, Image: p.driver.opts.Image, ImageID: p.config.Image}}, nil
+	return &box{Box: b, in: c, covers: covers, is: sandbox.Container{ID: c.id, Image: p.driver.opts.Image, ImageID: p.config.Image, ReadOnly: p.readOnly()}}, nil
 }
 
 func (p *plan) runBy(ctx context.Context, c *running, covers protect.Covers) (sandbox.Box, error) {

@@ -74,6 +74,9 @@ func render(exit sandbox.Exit, stdout, stderr *sandbox.Tail) string {
 	if exit.Met != "" && exit.Met != exit.Limit {
 		fmt.Fprintf(&b, "[it came up against a limit: %s]\n", exit.Met)
 	}
+	if c := exit.Container; c != nil && c.ReadOnly && exit.Code != 0 && (met(stdout, unwritable) || met(stderr, unwritable)) {
+		fmt.Fprintln(&b, "[files can be read alone in this container: an operator opens them with sandboxing.docker.mount_mode: rw, and a new start of the daemon]")
+	}
 	for _, what := range exit.Undone {
 		fmt.Fprintf(&b, "[undone, since it is protected: %s]\n", what)
 	}
@@ -82,6 +85,11 @@ func render(exit sandbox.Exit, stdout, stderr *sandbox.Tail) string {
 	}
 	return b.String()
 }
+
+// unwritable is what programs say who may only read a file system.
+const unwritable = "Read-only file system"
+
+func met(t *sandbox.Tail, words string) bool { return strings.Contains(t.String(), words) }
 
 func stream(b *strings.Builder, label string, t *sandbox.Tail) {
 	if t.Total() == 0 {
