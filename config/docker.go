@@ -63,7 +63,8 @@ type MountMode string
 // UnmarshalText takes both.
 func (m *MountMode) UnmarshalText(b []byte) error { return word(m, "mount mode", b, "ro", "rw") }
 
-// Bytes is written 1048576, 64k, 512m or 2g.
+// Bytes is written 1048576, 64k, 512m or 2g, or with the units that tools' limits have:
+// 64KiB, 512MiB, 2GiB.
 type Bytes int64
 
 // UnmarshalText takes a number with a unit, or of bytes.
@@ -71,13 +72,15 @@ func (n *Bytes) UnmarshalText(b []byte) error {
 	s := strings.TrimSuffix(strings.ToLower(string(b)), "b")
 	shift := 0
 	for i, unit := range []string{"k", "m", "g"} {
-		if rest, ok := strings.CutSuffix(s, unit); ok {
-			s, shift = rest, 10*(i+1)
+		for _, spelt := range []string{unit, unit + "i"} {
+			if rest, ok := strings.CutSuffix(s, spelt); ok && shift == 0 {
+				s, shift = rest, 10*(i+1)
+			}
 		}
 	}
 	v, err := strconv.ParseInt(s, 10, 64)
 	if err != nil || v < 0 || v > 1<<60>>shift {
-		return fmt.Errorf("%q is no size; write 1048576, 64k, 512m or 2g", b)
+		return fmt.Errorf("%q is no size; write 1048576, 64k, 512MiB or 2g", b)
 	}
 	*n = Bytes(v << shift)
 	return nil

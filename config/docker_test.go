@@ -34,3 +34,17 @@ func TestSandboxingAsOthersWriteIt(t *testing.T) {
 		t.Errorf("k8s: %v", err)
 	}
 }
+
+// TestBytes: a size has the units of an engine and those of tools' limits, and nothing
+// that only looks like one.
+func TestBytes(t *testing.T) {
+	for text, want := range map[string]Bytes{
+		"1048576": 1 << 20, "0": 0, "64k": 64 << 10, "512m": 512 << 20, "512MB": 512 << 20, "512MiB": 512 << 20, "2GiB": 2 << 30, "1KiB": 1 << 10, "2g": 2 << 30, "7b": 7,
+		"": -1, "512i": -1, "512iB": -1, "1mk": -1, "1kiki": -1, "1.5g": -1, "-1m": -1, "512 MiB": -1, "10 megs": -1, "99999999999g": -1,
+	} {
+		var n Bytes
+		if err := n.UnmarshalText([]byte(text)); (err != nil) != (want < 0) || err == nil && n != want {
+			t.Errorf("%q is %d, %v", text, n, err)
+		}
+	}
+}
