@@ -40,7 +40,7 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	if e.Err == nil {
+	if e.Err == nil || strings.HasSuffix(e.Msg, e.Err.Error()) { // which the message says already
 		return e.Msg
 	}
 	return e.Msg + ": " + e.Err.Error()

@@ -76,7 +76,7 @@ func doctor(x *exchange) (any, error) {
 
 // DriverView is a report as clients get it.
 func DriverView(d engine.DriverReport) client.DriverReport {
-	v := client.DriverReport{Driver: d.Driver, Error: d.Error}
+	v := client.DriverReport{Driver: d.Driver, Error: d.Error, Chosen: d.Chosen}
 	for _, f := range d.Findings {
 		v.Findings = append(v.Findings, client.Finding{Feature: string(f.Feature), Enforced: f.Enforced, Evidence: f.Evidence})
 	}

@@ -78,6 +78,7 @@ type DriverReport struct {
 	Driver   string    `json:"driver"`
 	Findings []Finding `json:"findings"`
 	Error    string    `json:"error,omitempty"`
+	Chosen   []string  `json:"chosen,omitempty" jsonschema:"the keys of the configuration that name it; without any, calls run on it where sandboxing.default_backend is auto"`
 }
 
 // Finding is what the probe saw of one feature.

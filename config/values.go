@@ -40,6 +40,11 @@ func (d Duration) String() string { return time.Duration(d).String() }
 
 var backends = []string{"auto", "native", "bwrap", "firejail", "seatbelt", "subprocess", "docker"}
 
+// Drivers are the sandbox drivers that can be named.
+func Drivers() []string {
+	return slices.DeleteFunc(slices.Clone(backends), func(s string) bool { return s == "auto" })
+}
+
 // looseBackends keep no protected names from commands that may write around them.
 var looseBackends = []Backend{"bwrap", "firejail", "seatbelt", "subprocess"}
 

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/writ-run/writ"
@@ -135,10 +136,24 @@ type DriverReport struct {
 	Driver   string           `json:"driver"`
 	Findings sandbox.Features `json:"findings"`
 	Error    string           `json:"error,omitempty"`
+	Chosen   []string         `json:"chosen,omitempty"` // the keys of the configuration that name it
 }
 
 // Drivers probes every driver.
-func (e *Engine) Drivers(ctx context.Context) []DriverReport { return Reports(ctx, e.drivers) }
+func (e *Engine) Drivers(ctx context.Context) []DriverReport {
+	out, s := Reports(ctx, e.drivers), e.at().cfg.File.Sandboxing
+	for i := range out {
+		if string(s.DefaultBackend) == out[i].Driver {
+			out[i].Chosen = append(out[i].Chosen, "sandboxing.default_backend")
+		}
+		for _, c := range slices.Sorted(maps.Keys(s.Overrides)) {
+			if string(s.Overrides[c]) == out[i].Driver {
+				out[i].Chosen = append(out[i].Chosen, "sandboxing.overrides."+string(c))
+			}
+		}
+	}
+	return out
+}
 
 // Reports probes drivers.
 func Reports(ctx context.Context, drivers sandbox.Set) []DriverReport {
@@ -146,7 +161,7 @@ func Reports(ctx context.Context, drivers sandbox.Set) []DriverReport {
 	for _, d := range drivers {
 		r := DriverReport{Driver: d.Name()}
 		var err error
-		if r.Findings, err = d.Probe(ctx); err != nil {
+		if r.Findings, err = sandbox.Examine(ctx, d); err != nil {
 			r.Error = err.Error()
 		}
 		out = append(out, r)

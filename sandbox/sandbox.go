@@ -35,6 +35,20 @@ type Driver interface {
 	Start(context.Context, writ.Writ, Spec) (Box, error)
 }
 
+// An Examiner is a driver whose probe is remembered though what it depends on can go away:
+// an engine. Examine probes anew, and what it finds is what is remembered.
+type Examiner interface {
+	Examine(context.Context) (Features, error)
+}
+
+// Examine probes a driver as it is now.
+func Examine(ctx context.Context, d Driver) (Features, error) {
+	if x, ok := d.(Examiner); ok {
+		return x.Examine(ctx)
+	}
+	return d.Probe(ctx)
+}
+
 // Box is one running command. Whoever started it calls Wait exactly once.
 type Box interface {
 	// Wait returns how the command ended, after every process of the box is

@@ -27,38 +27,37 @@ func (a *app) doctorCommand() *cobra.Command {
 		Use: "doctor", Short: "Examine the set-up: what is enforced on this machine, with evidence", Args: exactly(0, "no arguments"),
 		Long: `Examine the set-up. Each sandbox driver starts a real box, tries forbidden things
 in it and reports what it declares, what held, and what to do where something is
-missing.
+missing. It exits with 1 if a driver that the configuration names cannot be used.
 
 With --prove the whole suite runs instead: hundreds of attacks on boxes of each
 driver, every one with a control that must work. It takes about a minute a driver,
 needs bash and python3 but no daemon, and leaves nothing behind. It exits with 1 if
 anything is broken or inconclusive.`,
 		Example: `  writ doctor
+  writ doctor --driver docker             one driver alone
   writ doctor --prove                     run every attack on every driver
   writ doctor --prove --driver native     on one driver
   writ doctor --prove --json              one document with all results`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			switch {
-			case full:
+			if full {
 				return a.prove(cmd.Context(), driver)
-			case cmd.Flags().Changed("driver"):
-				return usagef("--driver goes with --prove")
 			}
-			return a.examine(cmd.Context())
+			return a.examine(cmd.Context(), driver)
 		},
 	}
 	c.Flags().BoolVar(&full, "prove", false, "run the whole suite of attacks on this machine")
-	c.Flags().StringVar(&driver, "driver", "", "with --prove: only this driver")
+	c.Flags().StringVar(&driver, "driver", "", "only this driver")
+	a.flagWords(c, "driver", config.Drivers())
 	return c
 }
 
-func (a *app) examine(ctx context.Context) error {
+func (a *app) examine(ctx context.Context, only string) error {
 	path, err := config.Path(a.configFlag)
 	if err != nil {
 		return err
 	}
 	if _, missing := os.Stat(path); errors.Is(missing, os.ErrNotExist) && a.configFlag == "" && os.Getenv("WRIT_CONFIG") == "" {
-		return a.examineBare(ctx, path)
+		return a.examineBare(ctx, path, only)
 	}
 	daemon, err := a.connect(ctx)
 	if err != nil {
@@ -73,14 +72,36 @@ func (a *app) examine(ctx context.Context) error {
 		return err
 	}
 	d.Warnings = append(d.Warnings, short...)
-	if a.json {
-		return printJSON(withRemedies(d))
+	return a.tellDoctor(d, only)
+}
+
+// tellDoctor prints what was found of all drivers, or of one. What the configuration names
+// and cannot be used is an error.
+func (a *app) tellDoctor(d client.Doctor, only string) error {
+	var names []string
+	for _, r := range d.Drivers {
+		names = append(names, r.Driver)
 	}
-	return showDoctor(d)
+	if only != "" && !slices.Contains(names, only) {
+		return noDriver(only, names)
+	}
+	d.Drivers = slices.DeleteFunc(d.Drivers, func(r client.DriverReport) bool { return only != "" && r.Driver != only })
+	var err error
+	if a.json {
+		err = printJSON(withRemedies(d))
+	} else {
+		err = showDoctor(d)
+	}
+	for _, r := range d.Drivers {
+		if r.Error != "" && len(r.Chosen) > 0 {
+			err = errors.Join(err, fmt.Errorf("driver %s cannot be used, and %s names it", r.Driver, strings.Join(r.Chosen, ", ")))
+		}
+	}
+	return err
 }
 
 // examineBare examines a machine on which nothing is set up: 'writ run' works there.
-func (a *app) examineBare(ctx context.Context, path string) (err error) {
+func (a *app) examineBare(ctx context.Context, path, only string) (err error) {
 	drivers, end, err := engine.Sandboxes(path)
 	if err != nil {
 		return err
@@ -91,10 +112,7 @@ func (a *app) examineBare(ctx context.Context, path string) (err error) {
 	for _, r := range engine.Reports(ctx, drivers) {
 		d.Drivers = append(d.Drivers, api.DriverView(r))
 	}
-	if a.json {
-		return printJSON(withRemedies(d))
-	}
-	return showDoctor(d)
+	return a.tellDoctor(d, only)
 }
 
 // tooFewPeople names every quorum in force that is larger than the number of people
@@ -122,6 +140,7 @@ func tooFewPeople(ctx context.Context, daemon *client.Client) ([]string, error) 
 type driverState struct {
 	Driver   string         `json:"driver"`
 	Error    string         `json:"error,omitempty"`
+	Chosen   []string       `json:"chosen,omitempty"`
 	Findings []findingState `json:"findings"`
 	Remedies []string       `json:"remedies,omitempty"`
 }
@@ -148,7 +167,9 @@ func statesOf(d client.Doctor) []driverState {
 		for _, f := range r.Findings {
 			have = append(have, sandbox.Finding{Feature: sandbox.Feature(f.Feature), Enforced: f.Enforced, Evidence: f.Evidence})
 		}
-		out = append(out, stateOf(r.Driver, have, r.Error))
+		s := stateOf(r.Driver, have, r.Error)
+		s.Chosen = r.Chosen
+		out = append(out, s)
 	}
 	return out
 }
@@ -170,7 +191,7 @@ func showDoctor(d client.Doctor) error {
 		fmt.Println("warning       ", w)
 	}
 	for _, s := range statesOf(d) {
-		fmt.Printf("\ndriver %s\n", s.Driver)
+		fmt.Printf("\ndriver %s%s\n", s.Driver, before(", in force by ", strings.Join(s.Chosen, ", ")))
 		if s.Error != "" {
 			fmt.Println("  cannot be used here:", visible(s.Error))
 		}

@@ -80,7 +80,11 @@ func chosen(all sandbox.Set, name string) (sandbox.Set, error) {
 		}
 		names = append(names, d.Name())
 	}
-	return nil, usagef("there is no driver %q among %s%s", name, strings.Join(names, ", "), spell.Hint(name, names))
+	return nil, noDriver(name, names)
+}
+
+func noDriver(name string, names []string) error {
+	return usagef("there is no driver %q among %s%s", name, strings.Join(names, ", "), spell.Hint(name, names))
 }
 
 // proveOne runs the suite on one driver. One that cannot start boxes here is not an

@@ -144,7 +144,7 @@ func TestDoctorUsage(t *testing.T) {
 		code int
 		says string
 	}{
-		{[]string{"doctor", "--driver", "native"}, exitUsage, "writ: --driver goes with --prove\n"},
+		{[]string{"doctor", "--driver", "nativ"}, exitUsage, `there is no driver "nativ" among native, `},
 		{[]string{"doctor", "--prove", "--driver", "nativ"}, exitUsage, `there is no driver "nativ" among native, `},
 		{[]string{"doctor", "--prove", "x"}, exitUsage, "expected no arguments"},
 	} {
@@ -162,6 +162,9 @@ func TestDoctorUsage(t *testing.T) {
 		if !found {
 			t.Errorf("no line %v in\n%s", want, out)
 		}
+	}
+	if out := w.must("", "doctor", "--driver", "native"); !strings.Contains(out, "\ndriver native\n") || strings.Count(out, "\ndriver ") != 1 {
+		t.Errorf("one driver:\n%s", out)
 	}
 	var doc struct {
 		Config  string

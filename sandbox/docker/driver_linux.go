@@ -31,7 +31,7 @@ type Driver struct {
 	root     string // where the engine keeps its files
 	apparmor bool   // its own profile of that lets nothing mount, also not over protected names
 	files    *files
-	probed   sandbox.Features // of the first probe that succeeded
+	probed   sandbox.Features // of the last probe; nil: it failed
 }
 
 // New makes a driver. It does nothing yet. Until it is told a key (Own), what it makes is
@@ -70,7 +70,7 @@ func (d *Driver) show(ctx context.Context, w writ.Writ, spec sandbox.Spec, show 
 	return p.Start(ctx)
 }
 
-// Probe implements sandbox.Driver. The first result is kept; an error is not.
+// Probe implements sandbox.Driver. The last result is kept; an error is not.
 func (d *Driver) Probe(ctx context.Context) (sandbox.Features, error) {
 	d.mu.Lock()
 	found := d.probed
@@ -78,6 +78,25 @@ func (d *Driver) Probe(ctx context.Context) (sandbox.Features, error) {
 	if found != nil {
 		return found, nil
 	}
+	return d.Examine(ctx)
+}
+
+// Examine implements sandbox.Examiner.
+func (d *Driver) Examine(ctx context.Context) (sandbox.Features, error) {
+	if err := d.Close(); err != nil { // a connection from before says nothing of the engine now
+		return nil, err
+	}
+	found, err := d.examine(ctx)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.probed = found
+	if err != nil || !found.Has(sandbox.ProtectedName) && d.finder != nil { // something of the moment may be the cause
+		d.probed = nil
+	}
+	return found, err
+}
+
+func (d *Driver) examine(ctx context.Context) (sandbox.Features, error) {
 	program, err := d.program()
 	if err != nil {
 		return nil, err
@@ -85,7 +104,7 @@ func (d *Driver) Probe(ctx context.Context) (sandbox.Features, error) {
 	if err := d.reachable(ctx); err != nil {
 		return nil, err
 	}
-	found, err = probe.Run(ctx, program, d.show, d.probeNetwork(ctx, program),
+	found, err := probe.Run(ctx, program, d.show, d.probeNetwork(ctx, program),
 		sandbox.Finding{Feature: sandbox.Containerized, Enforced: true, Evidence: "process table, network, mounts, users, IPC, host name and cgroups are its own"})
 	if err != nil {
 		return nil, err
@@ -94,14 +113,7 @@ func (d *Driver) Probe(ctx context.Context) (sandbox.Features, error) {
 	if d.finder != nil {
 		names = probe.Names(ctx, d.show)
 	}
-	found = append(slices.Clip(found), names)
-	if !names.Enforced && d.finder != nil { // something of the moment may be the cause
-		return found, nil
-	}
-	d.mu.Lock()
-	d.probed = found
-	d.mu.Unlock()
-	return found, nil
+	return append(slices.Clip(found), names), nil
 }
 
 func (d *Driver) program() (string, error) {
@@ -115,7 +127,8 @@ func (d *Driver) program() (string, error) {
 	return program, nil
 }
 
-// Close ends the talk with the engine. Boxes are ended by whoever has them.
+// Close ends the talk with the engine, which begins again when something is asked of it.
+// Boxes are ended by whoever has them.
 func (d *Driver) Close() error {
 	d.reconciling.Lock()
 	begun := d.begun

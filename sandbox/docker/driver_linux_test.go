@@ -1,9 +1,13 @@
 package docker
 
 import (
+	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/writ-run/writ"
@@ -153,5 +157,22 @@ func own(t *testing.T, root string) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Where no engine answers, everywhere that it was looked for is named, and what a daemon
+// does not see.
+func TestNoEngine(t *testing.T) {
+	t.Setenv("DOCKER_HOST", "")
+	t.Setenv("XDG_RUNTIME_DIR", "/run/user/7")
+	gone := &net.OpError{Op: "dial", Err: syscall.ENOENT}
+	said := New(Options{}).failed("start a container", fmt.Errorf("cannot connect: %w", gone)).Error()
+	for _, want := range []string{"/var/run/docker.sock", "/run/podman/podman.sock", "/run/user/7/docker.sock", "/run/user/7/podman/podman.sock", "DOCKER_HOST is not set here, and a daemon that a command started does not see the shell's", "sandboxing.docker.host"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("%q does not say %q", said, want)
+		}
+	}
+	if said := New(Options{Host: "unix:///x"}).failed("start a container", gone).Error(); !strings.Contains(said, "answers at unix:///x; install") {
+		t.Errorf("%q", said)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -112,14 +113,29 @@ func (d *Driver) failed(doing string, err error) error {
 		return writ.Fail(writ.Stopped, "stopped before the command started", err)
 	case client.IsErrConnectionFailed(err) && errors.Is(err, os.ErrPermission) || strings.Contains(err.Error(), "permission denied while trying to connect"):
 		return say("this user may not use the engine at " + host + "; add it to the group of that socket (usermod -aG docker USER), or run one of its own (rootless)")
-	case client.IsErrConnectionFailed(err):
-		return say("no engine of Docker or Podman answers at " + host + "; install one (Debian: apt-get install docker.io) or start it (systemctl start docker), or say where it is: sandboxing.docker.host")
+	case client.IsErrConnectionFailed(err), undialled(err):
+		return say("no engine of Docker or Podman answers at " + host + d.elsewhere() + "; install one (Debian: apt-get install docker.io) or start it (systemctl start docker), or say where it is: sandboxing.docker.host")
 	case errdefs.IsNotFound(err) && doing == doingImage:
 		return say("the engine has no image " + d.opts.Image + "; build one: writ image build sandbox, or name another: sandboxing.docker.image")
 	case strings.Contains(err.Error(), "nknown runtime"), strings.Contains(err.Error(), "untime") && strings.Contains(err.Error(), "not found"):
 		return say("the engine has no runtime " + d.opts.Runtime + "; install it and add it to the engine's settings, or leave sandboxing.docker.runtime out")
 	}
 	return say("the engine could not " + doing + ": " + err.Error())
+}
+
+// undialled reports whether an engine could not be connected to, as the client says it of
+// a connection that it takes over.
+func undialled(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
+}
+
+// elsewhere says where an engine was looked for, where nobody named one.
+func (d *Driver) elsewhere() string {
+	if d.opts.Host != "" || os.Getenv("DOCKER_HOST") != "" {
+		return ""
+	}
+	return ", and none is at " + strings.Join(sockets()[1:], ", ") + "; DOCKER_HOST is not set here, and a daemon that a command started does not see the shell's"
 }
 
 const doingImage = "look at the image"
