@@ -12,7 +12,10 @@ type Container struct {
 	ImageID string // and what it stood for when the container was made
 	// ReadOnly says that what its call might have written could be read alone.
 	ReadOnly bool
-	Sidecar  string // the ID of the container that is its way out; empty: it had none
+	// Bounds is how much a limit of the container is and which key sets it, by the names
+	// that Exit has for limits.
+	Bounds  map[string]string
+	Sidecar string // the ID of the container that is its way out; empty: it had none
 	// Said is what the sidecar has to say of this command, one JSON object a line, up to the
 	// command's end. Nil: nothing. It can be read after the containers are gone. Boxes reads
 	// and closes it, within bounds, and puts what it found into Lines.

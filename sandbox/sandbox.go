@@ -182,6 +182,9 @@ func (fs Features) why(f Feature) string {
 	return ""
 }
 
+// ContainerEnded is the limit of a run whose container somebody else ended.
+const ContainerEnded = "container ended"
+
 // Meaning says what a limit that ended a run means for whoever reads of it; the name itself
 // where it says enough.
 func Meaning(limit string) string {
@@ -196,6 +199,8 @@ func Meaning(limit string) string {
 		return "it wrote more to the disk than it may"
 	case "cpu":
 		return "it used more time on the processors than it may"
+	case ContainerEnded:
+		return "its container was ended from outside, and all that ran in it"
 	case "unmeasured":
 		return "what it uses could not be measured"
 	}

@@ -117,10 +117,10 @@ func TestDockerKeys(t *testing.T) {
 		{"tmpfs_size 64m", "", "head -c 40m /dev/zero >/tmp/x && rm /tmp/x && echo fits", 0, "fits"},
 		{"tmpfs_size 1m", ", tmpfs_size: 1m", "head -c 2m /dev/zero >/tmp/x", 1, "No space left"},
 		{"memory_limit 512m", "", `python3 -c "x=bytearray(200<<20); print(len(x))"`, 0, "209715200"},
-		{"memory_limit 64m", ", memory_limit: 64m", `python3 -c "x=bytearray(200<<20); print(len(x))"`, 1, "memory"},
+		{"memory_limit 64m", ", memory_limit: 64m", `python3 -c "x=bytearray(200<<20); print(len(x))"`, 1, "[ended: all of it together used more memory than it may (64 MiB, sandboxing.docker.memory_limit)]"},
 		{"memory_limit 64m, much output", ", memory_limit: 64m", "head -c 100m /dev/zero; echo all of it >&2", 0, "all of it"},
 		{"pids_limit 64", "", `python3 -c "import subprocess; [subprocess.Popen(['sleep','5']) for i in range(40)]; print('all')"`, 0, "all"},
-		{"pids_limit 32", ", pids_limit: 32", `python3 -c "import subprocess; [subprocess.Popen(['sleep','5']) for i in range(40)]; print('all')"`, 1, "Resource temporarily unavailable"},
+		{"pids_limit 32", ", pids_limit: 32", `python3 -c "import subprocess; [subprocess.Popen(['sleep','5']) for i in range(40)]; print('all')"`, 1, "[it seems to have begun more processes than it may: 32, sandboxing.docker.pids_limit]"},
 		{"timeout_seconds 1", ", timeout_seconds: 1", "echo before; sleep 30", 1, "timeout"},
 		{"image that is not there", ", image: no-such-image", "true", 1, "writ image build"},
 		{"runtime that is not there", ", runtime: no-such-runtime", "true", 1, "no-such-runtime"},
@@ -216,6 +216,19 @@ func TestDockerAbsent(t *testing.T) {
 	if o := w.shell("cat file"); o.code != 0 || o.out != "mine\n" {
 		t.Errorf("after it came: %+v", o)
 	}
+	if o := w.run("", "doctor", "--driver", "docker"); o.code != 0 || !strings.Contains(o.out, "driver docker, in force by sandboxing.overrides.terminal\n") || strings.Contains(o.out, "driver native") {
+		t.Errorf("doctor: %+v", o)
+	}
+	if err := os.Remove(at); err != nil {
+		t.Fatal(err)
+	}
+	if o := w.run("", "doctor"); o.code != exitError || !strings.Contains(o.out, "cannot be used here: sandbox_unavailable: no engine of Docker or Podman answers at unix://"+at) ||
+		!strings.Contains(o.err, "driver docker cannot be used, and sandboxing.overrides.terminal names it") {
+		t.Errorf("doctor, after it went: %+v", o)
+	}
+	if o := w.shell("true"); o.code == 0 || !strings.Contains(o.err+o.out, "no engine of Docker or Podman answers at unix://"+at) {
+		t.Errorf("after it went: %+v", o)
+	}
 }
 
 // kill -9 of the daemon during calls: no container of ours is left, and no other was touched.
@@ -304,5 +317,23 @@ func TestDockerReadOnly(t *testing.T) {
 		if o := w.call("shell_command", map[string]any{"command": "true", "writable": []string{w.ws}}); (o.code == 3) != reads || reads != strings.Contains(o.err+o.out, "mount_mode: rw") {
 			t.Errorf("a path to write%s: %+v", mode, o)
 		}
+	}
+}
+
+// A container that somebody ends during a call says so, and what was written is there.
+func TestDockerKilled(t *testing.T) {
+	t.Parallel()
+	w, e := docked(t, ", mount_mode: rw", "")
+	c := talks(t, e)
+	ended := make(chan outcome, 1)
+	go func() { ended <- w.shell("echo before; touch began; sleep 60") }()
+	waitFor(t, func() bool { return exists(filepath.Join(w.ws, "began")) })
+	for _, x := range w.containersOf(c) {
+		if _, err := c.ContainerKill(t.Context(), x.ID, client.ContainerKillOptions{Signal: "KILL"}); err != nil {
+			t.Log(err)
+		}
+	}
+	if o := <-ended; o.code != 1 || !strings.HasPrefix(o.out, "before\n") || !strings.Contains(o.out, "[ended: its container was ended from outside, and all that ran in it]") {
+		t.Errorf("%+v", o)
 	}
 }

@@ -32,14 +32,21 @@ Exit code 3 when it would be denied, 4 when a person would be asked.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, words []string) error {
-			if agent == "" {
-				return usagef("name the agent with --agent; 'writ agent list' shows them")
-			}
 			args, err := callArgs(argsFlag, words[1:])
 			if err != nil {
 				return err
 			}
 			daemon, err := a.connect(cmd.Context())
+			if agent == "" {
+				var only []string
+				if err == nil {
+					only = agentNames(cmd.Context(), daemon)
+				}
+				if len(only) != 1 {
+					return usagef("name the agent with --agent; 'writ agent list' shows them")
+				}
+				agent = only[0]
+			}
 			if err != nil {
 				return err
 			}
@@ -51,7 +58,7 @@ Exit code 3 when it would be denied, 4 when a person would be asked.`,
 		},
 	}
 	c.ValidArgsFunction = a.offer(toolNames)
-	c.Flags().StringVar(&agent, "agent", "", "the agent that would call")
+	c.Flags().StringVar(&agent, "agent", "", "the agent that would call; not needed where there is but one")
 	a.flagValues(c, "agent", agentNames)
 	c.Flags().StringVar(&argsFlag, "args", "", "arguments as a JSON object; - reads them from standard input")
 	c.Flags().StringVar(&session, "session", "", "the session whose counts are held against it")

@@ -137,6 +137,9 @@ func (b *box) Container() sandbox.Container { return b.is }
 // Wait implements sandbox.Box.
 func (b *box) Wait(ctx context.Context) (sandbox.Exit, error) {
 	exit, err := b.Box.Wait(ctx)
+	if errors.Is(err, supervise.ErrSilent) {
+		exit, err = b.in.lost(exit, err)
+	}
 	b.out.close() // nothing is left that it could serve
 	id, said := b.Sidecar()
 	b.is.Sidecar, b.is.Lines = id, sandbox.Lines{Parsed: said.Lines, Malformed: said.Skipped, Left: said.Dropped}
@@ -165,7 +168,7 @@ func (p *plan) runIn(ctx context.Context, c *running) (*box, error) {
 		_, failed := covers.Done()
 		return nil, errors.Join(err, failed)
 	}
-	return &box{Box: b, in: c, covers: covers, is: sandbox.Container{ID: c.id, Image: p.driver.opts.Image, ImageID: p.config.Image, ReadOnly: p.readOnly()}}, nil
+	return &box{Box: b, in: c, covers: covers, is: sandbox.Container{ID: c.id, Image: p.driver.opts.Image, ImageID: p.config.Image, ReadOnly: p.readOnly(), Bounds: p.bounds()}}, nil
 }
 
 func (p *plan) runBy(ctx context.Context, c *running, covers protect.Covers) (sandbox.Box, error) {

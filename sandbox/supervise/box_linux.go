@@ -150,6 +150,9 @@ func (b *box) stop(limit string, msg byte) {
 	})
 }
 
+// ErrSilent is why nobody knows how a command ended: its supervisor is gone.
+var ErrSilent = errors.New("the supervisor said nothing")
+
 // Wait implements sandbox.Box.
 func (b *box) Wait(ctx context.Context) (sandbox.Exit, error) {
 	select {
@@ -170,7 +173,7 @@ func (b *box) Wait(ctx context.Context) (sandbox.Exit, error) {
 		if b.terms.Holds {
 			left = "its processes ended with it"
 		}
-		return exit, writ.Fail(writ.Internal, "the supervisor of the box ended without a report; "+left, fmt.Errorf("%w: %s", b.endErr, b.said))
+		return exit, writ.Fail(writ.Internal, "the supervisor of the box ended without a report; "+left, fmt.Errorf("%w: %w: %s", ErrSilent, b.endErr, b.said))
 	case b.writeErr != nil:
 		return exit, writ.Fail(writ.Internal, "the output of the command could not be delivered", b.writeErr)
 	}

@@ -21,7 +21,7 @@ var codeDefinition = tool.Definition{
 		"language":{"type":"string","enum":["python","javascript","bash"]},
 		"hosts":{"type":"array","maxItems":32,"items":{"type":"string","x-writ-host":true},"description":"Hosts it has to reach, as host or host:port; port 443 unless said. It reaches these by TCP and nothing else. A person is asked, unless one said before that they may be."},
 		"reads":{"type":"array","maxItems":32,"items":{"type":"string","x-writ-host":"read"},"description":"Hosts it only reads from: requests of HTTP and HTTPS with GET, HEAD and OPTIONS get there, and nothing else. Reading asks less often than hosts."},
-		"timeout_seconds":{"type":"integer","minimum":1,"maximum":600,"description":"Seconds before it is ended; 30 when left out."}}}`),
+		"timeout_seconds":{"type":"integer","minimum":1,"maximum":600,"description":"Seconds before it is ended; when left out what the operator set (30, in containers 120)."}}}`),
 	Examples: []tool.Example{{What: "a sum", Args: json.RawMessage(`{"language":"python","code":"print(sum(range(10)))"}`)}},
 	Failures: []string{"the program fails", "the interpreter is not installed", "the agent's level demands a container and there is none (sandbox_unavailable)"},
 }

@@ -3,6 +3,7 @@ package exec
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -31,7 +32,7 @@ func Run(ctx context.Context, boxes Starter, w writ.Writ, spec sandbox.Spec) (wr
 	}
 	exit, err := box.Wait(ctx)
 	if err != nil {
-		return writ.Result{}, err
+		return writ.Result{}, sofar(err, stdout, stderr)
 	}
 	m := map[string]any{
 		"driver": driver, "exit_code": exit.Code, "signal": exit.Signal, "limit": exit.Limit,
@@ -40,6 +41,23 @@ func Run(ctx context.Context, boxes Starter, w writ.Writ, spec sandbox.Spec) (wr
 	}
 	maps.Copy(m, contained(w.Call(), exit))
 	return writ.Result{Content: render(exit, stdout, stderr), IsError: exit.Code != 0 || exit.Limit != "", Metadata: m}, nil
+}
+
+// sofar is the error of a box that was lost, with the end of what the command had written:
+// there is no result to put it into.
+func sofar(err error, stdout, stderr *sandbox.Tail) error {
+	var known *writ.Error
+	if !errors.As(err, &known) || stdout.Total()+stderr.Total() == 0 {
+		return err
+	}
+	var b strings.Builder
+	stream(&b, "", stdout)
+	stream(&b, "[stderr]\n", stderr)
+	text := b.String()
+	if len(text) > 4<<10 {
+		text = "…" + strings.ToValidUTF8(text[len(text)-4<<10:], "")
+	}
+	return writ.Fail(known.Kind, known.Msg+"; it had written:\n"+text, err)
 }
 
 // contained is what the result says of the container that a command ran in; the same names,
@@ -65,7 +83,7 @@ func render(exit sandbox.Exit, stdout, stderr *sandbox.Tail) string {
 	case exit.Limit == "timeout":
 		fmt.Fprintf(&b, "[ended after %s: the time limit; a tool that takes timeout_seconds can be given more, up to its own limit]\n", exit.Elapsed.Round(100*time.Millisecond))
 	case exit.Limit != "":
-		fmt.Fprintf(&b, "[ended: %s]\n", sandbox.Meaning(exit.Limit))
+		fmt.Fprintf(&b, "[ended: %s%s]\n", sandbox.Meaning(exit.Limit), bound(exit, exit.Limit, " (%s)"))
 	case exit.Signal != "":
 		fmt.Fprintf(&b, "[ended by signal: %s]\n", exit.Signal)
 	case exit.Code != 0:
@@ -74,7 +92,10 @@ func render(exit sandbox.Exit, stdout, stderr *sandbox.Tail) string {
 	if exit.Met != "" && exit.Met != exit.Limit {
 		fmt.Fprintf(&b, "[it came up against a limit: %s]\n", exit.Met)
 	}
-	if c := exit.Container; c != nil && c.ReadOnly && exit.Code != 0 && (met(stdout, unwritable) || met(stderr, unwritable)) {
+	if exit.Limit == "" && (says(stdout, unforked) || says(stderr, unforked)) { // the kernel counts nothing there
+		b.WriteString(bound(exit, "pids", "[it seems to have begun more processes than it may: %s]\n"))
+	}
+	if c := exit.Container; c != nil && c.ReadOnly && exit.Code != 0 && (says(stdout, unwritable) || says(stderr, unwritable)) {
 		fmt.Fprintln(&b, "[files can be read alone in this container: an operator opens them with sandboxing.docker.mount_mode: rw, and a new start of the daemon]")
 	}
 	for _, what := range exit.Undone {
@@ -86,10 +107,21 @@ func render(exit sandbox.Exit, stdout, stderr *sandbox.Tail) string {
 	return b.String()
 }
 
-// unwritable is what programs say who may only read a file system.
-const unwritable = "Read-only file system"
+// What programs say that may only read a file system, or start no more processes.
+const (
+	unwritable = "Read-only file system"
+	unforked   = "Resource temporarily unavailable"
+)
 
-func met(t *sandbox.Tail, words string) bool { return strings.Contains(t.String(), words) }
+func says(t *sandbox.Tail, words string) bool { return strings.Contains(t.String(), words) }
+
+// bound says how much a limit of a container is and who sets it; empty: nothing is known.
+func bound(exit sandbox.Exit, limit, format string) string {
+	if exit.Container == nil || exit.Container.Bounds[limit] == "" {
+		return ""
+	}
+	return fmt.Sprintf(format, exit.Container.Bounds[limit])
+}
 
 func stream(b *strings.Builder, label string, t *sandbox.Tail) {
 	if t.Total() == 0 {

@@ -20,7 +20,7 @@ var shellDefinition = tool.Definition{
 	Schema: json.RawMessage(`{"type":"object","additionalProperties":false,"required":["command"],"properties":{
 		"command":{"type":"string","minLength":1,"maxLength":100000,"x-writ-text":true,"description":"The command line."},
 		"directory":{"type":"string","x-writ-path":"read","description":"Working directory; the workspace when left out."},
-		"timeout_seconds":{"type":"integer","minimum":1,"maximum":600,"description":"Seconds before it is ended; when left out 30, in the background 600."},
+		"timeout_seconds":{"type":"integer","minimum":1,"maximum":600,"description":"Seconds before it is ended; when left out what the operator set (30, in containers 120), in the background 600."},
 		"background":{"type":"boolean","description":"Start it and return its job's id without waiting. Jobs end with their task and session; an agent has at most 5 at a time."},
 		"hosts":{"type":"array","maxItems":32,"items":{"type":"string","x-writ-host":true},"description":"Hosts it has to reach, as host or host:port; port 443 unless said. It reaches these by TCP and nothing else. A person is asked, unless one said before that they may be."},
 		"reads":{"type":"array","maxItems":32,"items":{"type":"string","x-writ-host":"read"},"description":"Hosts it only reads from: requests of HTTP and HTTPS with GET, HEAD and OPTIONS get there, and nothing else. Reading asks less often than hosts."},
