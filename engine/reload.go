@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/writ-run/writ"
@@ -105,5 +106,6 @@ func needRestart(a, b *config.Config) []string {
 			keys = append(keys, key)
 		}
 	}
+	slices.Sort(keys)
 	return keys
 }

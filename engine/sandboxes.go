@@ -23,7 +23,7 @@ func (e *Engine) Sandbox(id string) (sandbox.Shown, error) {
 }
 
 func noSandbox(id string) error {
-	return writ.Fail(writ.NotFound, fmt.Sprintf("there is no sandbox %q any more; 'writ sandbox list' shows those there are", clip(id)), nil)
+	return writ.Fail(writ.NotFound, fmt.Sprintf("there is no sandbox %q, or it ended long ago; 'writ sandbox list' shows those there are", clip(id)), nil)
 }
 
 // KillSandbox ends a box and what runs in it. Like a stop it needs nobody's passphrase.

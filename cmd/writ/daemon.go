@@ -65,7 +65,7 @@ func (a *app) dial(ctx context.Context, warn func(format string, args ...any)) (
 		return nil, err
 	}
 	if h.Policy != cfg.Digest.String() {
-		warn("%s changed since the daemon read it; '%s config reload' has it taken up", path, self())
+		warn("%s changed since the daemon read it; '%s config reload' has it taken up, or names the keys that are read at the start only: those take '%s serve --stop'", path, self(), self())
 	}
 	return c, nil
 }

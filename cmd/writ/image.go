@@ -84,7 +84,12 @@ whatever becomes of the tag.`,
   writ image build sandbox --from debian:trixie-slim --tag ours/sandbox:2
   writ image build browser --from-debootstrap
   writ image build sandbox --from-debootstrap=trixie --no-cache`,
-		Args: exactly(1, "what to build: "+strings.Join(recipeNames(), ", ")),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 2 && cmd.Flags().Changed("from-debootstrap") {
+				return usagef("write the suite behind an equals sign: --from-debootstrap=%s", args[1])
+			}
+			return exactly(1, "what to build: "+strings.Join(recipeNames(), ", "))(cmd, args)
+		},
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
@@ -148,9 +153,8 @@ type builtShown struct {
 
 func (a *app) tellBuilt(b image.Built, took time.Duration) error {
 	return a.tell(fmt.Sprintf(`built %s: %s, %s
-It is for this configuration:
+In the configuration, under sandboxing, it is:
 
-sandboxing:
   docker:
     image: %s`, oneLine(b.Tag), megabytes(b.Size), span(took), oneLine(b.ID)),
 		builtShown{b.Name, b.Tag, b.ID, b.Base, b.Size, took.Seconds()})

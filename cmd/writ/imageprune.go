@@ -41,7 +41,27 @@ names. Images of others are never touched.`,
 	c.Flags().BoolVar(&o.All, "all", false, "remove those of today's recipes too")
 	c.Flags().StringArrayVar(&o.Keep, "keep", nil, "a tag or an id to keep; can be given more than once")
 	c.Flags().BoolVar(&o.DryRun, "dry-run", false, "only say what would be removed")
+	err := c.RegisterFlagCompletionFunc("keep", func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return a.imageTags(cmd, *host), cobra.ShellCompDirectiveNoFileComp
+	})
+	if err != nil {
+		panic(err) // a flag that does not exist: a programming error
+	}
 	return c
+}
+
+// imageTags are the names of the images that were built here; nothing to offer is no error.
+func (a *app) imageTags(cmd *cobra.Command, host string) (out []string) {
+	e, err := a.containerEngine(cmd.Context(), host)
+	if err != nil {
+		return nil
+	}
+	defer e.Close()
+	all, _ := e.List(cmd.Context())
+	for _, i := range all {
+		out = append(out, i.Tags...)
+	}
+	return out
 }
 
 func (a *app) tellPruned(all []image.Pruned, o image.PruneOptions) error {

@@ -43,7 +43,7 @@ func showSandbox(b client.Sandbox) error {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	for _, f := range [][2]string{{"id", b.ID}, {"driver", b.Driver}, {"container", b.Container}, {"sidecar", b.Sidecar}, {"image", b.Image},
 		{"agent", b.Agent}, {"acts for", b.Person}, {"session", b.Session}, {"task", b.Task},
-		{"runs", runs}, {"calls", fmt.Sprint(b.Calls)}, {"since", b.Since}, {"used", b.Used}, {"ended", b.Ended}} {
+		{"runs", runs}, {"calls", fmt.Sprint(b.Calls)}, {"since", toSecond(b.Since)}, {"used", toSecond(b.Used)}, {"ended", b.Ended}} {
 		if f[1] != "" {
 			fmt.Fprintf(w, "%s\t%s\n", f[0], oneLine(f[1]))
 		}
@@ -66,12 +66,28 @@ func showSandbox(b client.Sandbox) error {
 // said below.
 func sandboxRuns(runs []client.SandboxRun) {
 	for _, r := range runs {
-		fmt.Printf("%s  %s %s: exit %d%s after %s, %d bytes of output, %d of errors%s\n", r.Began, oneLine(r.Tool), r.Call, r.ExitCode,
-			oneLine(before(", ended by ", r.Limit)), time.Duration(r.Millis)*time.Millisecond, r.Stdout, r.Stderr, before(", lines of the sidecar that are no JSON: ", zeroless(r.Malformed)))
+		fmt.Printf("%s  %s %s: %s%s after %s, %d bytes of output, %d of errors%s\n", toSecond(r.Began), oneLine(r.Tool), r.Call, howEnded(r.ExitCode),
+			oneLine(before(", ended: ", r.Limit)), time.Duration(r.Millis)*time.Millisecond, r.Stdout, r.Stderr, before(", lines of the sidecar that are no JSON: ", zeroless(r.Malformed)))
 		for _, line := range r.Sidecar {
 			fmt.Println("  " + oneLine(string(line)))
 		}
 	}
+}
+
+func howEnded(code int) string {
+	if code < 0 {
+		return "killed"
+	}
+	return fmt.Sprintf("exit %d", code)
+}
+
+// toSecond is a moment without its parts of a second.
+func toSecond(moment string) string {
+	at, err := time.Parse(time.RFC3339Nano, moment)
+	if err != nil {
+		return moment
+	}
+	return at.UTC().Format(time.RFC3339)
 }
 
 // before puts an introduction before what is there.
@@ -133,6 +149,9 @@ func (a *app) followSandbox(cmd *cobra.Command, c *client.Client, id string, fol
 				continue
 			}
 			sandboxRuns([]client.SandboxRun{r})
+		}
+		if follow && b.Ended != "" {
+			fmt.Fprintln(os.Stderr, "the sandbox has ended:", oneLine(b.Ended))
 		}
 		if !follow || b.Ended != "" {
 			return nil

@@ -34,6 +34,20 @@ No command shows a value.`
 
 const aSecret = "a secret's name; 'writ secret list' shows them"
 
+// secretRefs offers the kinds of references, and those of the store whole.
+func secretRefs(ctx context.Context, c *client.Client) []string {
+	var out []string
+	for _, kind := range secret.Backends {
+		if kind != "store" {
+			out = append(out, kind+":")
+		}
+	}
+	for _, name := range secretNames(ctx, c) {
+		out = append(out, "store:"+name)
+	}
+	return out
+}
+
 func secretNames(ctx context.Context, c *client.Client) []string {
 	var out []string
 	all, _ := c.Secrets().All(ctx)
@@ -186,7 +200,8 @@ func secretUsers(ctx context.Context, daemon *client.Client, reference string) (
 func (a *app) secretCheck() *cobra.Command {
 	return &cobra.Command{
 		Use: "check REFERENCE", Short: "Say whether a secret can be had, and about how long it is", Args: exactly(1, "a reference, such as "+secret.Forms),
-		Example: "  writ secret check env:GITHUB_TOKEN\n  writ secret check file:/etc/writ/github\n  writ secret check vault:team/github#token --json",
+		Example:           "  writ secret check env:GITHUB_TOKEN\n  writ secret check file:/etc/writ/github\n  writ secret check vault:team/github#token --json",
+		ValidArgsFunction: a.offer(secretRefs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, err := secret.ParseRef(args[0]); err != nil {
 				return usagef("%v", err)

@@ -20,16 +20,21 @@ const askWithin = 5 * time.Second
 func (c *running) lost(exit sandbox.Exit, silent error) (sandbox.Exit, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), askWithin)
 	defer cancel()
-	is, err := c.engine.ContainerInspect(ctx, c.id, client.ContainerInspectOptions{})
-	switch {
-	case errdefs.IsNotFound(err) || err == nil && !is.Container.State.Running:
-		exit.Code, exit.Signal, exit.Limit = -1, "killed", sandbox.ContainerEnded
-		return exit, nil
-	case err != nil:
-		host := Host(c.driver.opts.Host)
-		return exit, writ.Fail(writ.Internal, "the engine at "+host+" was lost while the command ran, and whether its processes have ended is not known; start it (systemctl start docker), and look for what is left: docker ps", fmt.Errorf("%w: %w", silent, err))
+	for {
+		is, err := c.engine.ContainerInspect(ctx, c.id, client.ContainerInspectOptions{})
+		switch {
+		case errdefs.IsNotFound(err) || err == nil && !is.Container.State.Running:
+			exit.Code, exit.Signal, exit.Limit = -1, "killed", sandbox.ContainerEnded
+			return exit, nil
+		case err != nil && ctx.Err() == nil:
+			return exit, writ.Fail(writ.Internal, "the engine at "+Host(c.driver.opts.Host)+" was lost while the command ran, and whether its processes have ended is not known; start it (systemctl start docker), and look for what is left: docker ps", fmt.Errorf("%w: %w", silent, err))
+		}
+		select { // an engine takes a moment to notice
+		case <-ctx.Done():
+			return exit, silent
+		case <-time.After(endAgain):
+		}
 	}
-	return exit, silent
 }
 
 // bounds are the limits of a container that a command can meet, as they are told.

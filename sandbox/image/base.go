@@ -2,8 +2,10 @@ package image
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"regexp"
 	"time"
 
@@ -84,6 +86,10 @@ func (e *Engine) imported(ctx context.Context, root io.Reader, tag string, say f
 		changes = append(changes, fmt.Sprintf("LABEL %s=%s", k, v))
 	}
 	out, err := e.api.ImageImport(ctx, client.ImageImportSource{Source: root, SourceName: "-"}, tag, client.ImageImportOptions{Changes: changes, Message: importedBy})
+	var asked *url.Error
+	if errors.As(err, &asked) {
+		err = asked.Err // what was asked of the engine says nothing to anybody
+	}
 	if err != nil {
 		return "", err
 	}

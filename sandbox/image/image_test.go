@@ -78,3 +78,18 @@ func TestOpen(t *testing.T) {
 		t.Errorf("looks at %s", got)
 	}
 }
+
+// A name that no engine takes is refused before anything is fetched or made.
+func TestTag(t *testing.T) {
+	for _, tag := range []string{"ours/sandbox:2", "sandbox", "host.example:5000/a/b_c:V1.2", "a-b"} {
+		if !named.MatchString(tag) {
+			t.Errorf("%q is refused", tag)
+		}
+	}
+	for _, tag := range []string{"Ours", "a b", "a:", "a:b:c", "/a", "a/", "-a", "a:.b", "a@sha256:00"} {
+		_, err := new(Engine).Build(t.Context(), Request{Name: "sandbox", Tag: tag})
+		if err == nil || !strings.Contains(err.Error(), "is no name of an image; write one such as") {
+			t.Errorf("%q: %v", tag, err)
+		}
+	}
+}
