@@ -209,6 +209,7 @@ func TestCompletion(t *testing.T) {
 	id := w.pending()
 	for want, args := range map[string][]string{
 		"read_file": {"call", "re"}, "coder": {"stop", ""}, id: {"approval", "approve", "ap"}, "rejected": {"approval", "list", "--state", ""},
+		"docker": {"doctor", "--driver", ""}, "keyring:": {"secret", "check", ""},
 	} {
 		if out := w.must("", append([]string{"__complete"}, args...)...); !strings.Contains(out, want) {
 			t.Errorf("%v does not offer %s: %s", args, want, out)
