@@ -1,10 +1,12 @@
 package api
 
 import (
+	"cmp"
 	"strconv"
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/client"
+	"github.com/writ-run/writ/egress"
 	"github.com/writ-run/writ/store"
 )
 
@@ -32,9 +34,8 @@ func listEgress(x *exchange) (any, error) {
 		direction, read = "forward", x.engine.Store().EgressAfter
 	}
 	rows, err := read(x.r.Context(), of, n, x.limit()+1)
-	view := func(e store.Egress) client.Egress { return client.Egress(e) }
 	place := func(e store.Egress) string { return cursor("egress", direction, strconv.FormatInt(e.N, 10)) }
-	return pageOf(rows, x.limit(), view, place), err
+	return pageOf(rows, x.limit(), egressView, place), err
 }
 
 // egressOf is what the caller chose. An empty choice is none that was made: it comes from
@@ -53,7 +54,26 @@ func reportEgress(x *exchange) (any, error) {
 	in := body[client.EgressReport](x)
 	rows := make([]store.Egress, len(in.Events))
 	for i, e := range in.Events {
-		rows[i] = store.Egress(e)
+		rows[i] = egressRow(e)
 	}
 	return client.Status{Status: "logged"}, x.engine.ReportEgress(x.r.Context(), rows)
+}
+
+// egressView is a row as people read it: a rule that decided apart from one that is missing.
+func egressView(e store.Egress) client.Egress {
+	out := client.Egress{
+		N: e.N, At: e.At, Call: e.Call, Agent: e.Agent, Kind: e.Kind, Host: e.Host, Address: e.Address, Verdict: e.Verdict, Class: e.Class, Rule: e.Rule,
+		Detail: e.Detail, Sent: e.Sent, Received: e.Received, Micros: e.Micros,
+	}
+	if egress.Verdict(e.Verdict).Unmet() {
+		out.Rule, out.Needs = "", e.Rule
+	}
+	return out
+}
+
+func egressRow(e client.Egress) store.Egress {
+	return store.Egress{
+		N: e.N, At: e.At, Call: e.Call, Agent: e.Agent, Kind: e.Kind, Host: e.Host, Address: e.Address, Verdict: e.Verdict, Class: e.Class, Rule: cmp.Or(e.Needs, e.Rule),
+		Detail: e.Detail, Sent: e.Sent, Received: e.Received, Micros: e.Micros,
+	}
 }

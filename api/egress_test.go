@@ -55,10 +55,14 @@ func TestEgress(t *testing.T) {
 			}
 		}
 	}
+	refused, err := w.operator.EgressAfter(client.EgressOf{}, 1).Newest(t.Context(), 1)
+	if must(t, err); refused[0].Rule != "" || refused[0].Needs != "no.example:443" {
+		t.Errorf("the rule that is missing is not what it needs: %+v", refused[0])
+	}
 	got, err := w.operator.EgressAfter(client.EgressOf{}, 8).Newest(t.Context(), 1)
 	must(t, err)
 	hostile.N = 9
-	if diff := cmp.Diff([]client.Egress{client.Egress(hostile)}, got); diff != "" {
+	if diff := cmp.Diff([]client.Egress{egressView(hostile)}, got); diff != "" {
 		t.Errorf("it is not as it was added:\n%s", diff)
 	}
 }

@@ -16,7 +16,8 @@ type Egress struct {
 	Address  string `json:"address,omitempty"`
 	Verdict  string `json:"verdict" jsonschema:"allowed, or the name of the refusal"`
 	Class    string `json:"address_class,omitempty"`
-	Rule     string `json:"rule,omitempty" jsonschema:"by which, or which would allow it"`
+	Rule     string `json:"rule,omitempty" jsonschema:"by which"`
+	Needs    string `json:"needs,omitempty" jsonschema:"what would allow it: a host to name, or what opens an address"`
 	Detail   string `json:"detail,omitempty"`
 	Sent     int64  `json:"sent"`
 	Received int64  `json:"received"`

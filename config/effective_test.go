@@ -414,7 +414,7 @@ func TestRangeLike(t *testing.T) {
 		"10.20.30.40": "10.20.30.40/32 for that address alone", "fc00::1": "fc00::1/128 for that address alone",
 		"10.0.0.1/8": "one such as 10.0.0.0/8", "fe80::1%lo": "one such as 10.0.0.0/8", "": "one such as 10.0.0.0/8",
 	} {
-		if got := rangeLike(text); got != want {
+		if got := RangeLike(text); got != want {
 			t.Errorf("%q: %s, want %s", text, got, want)
 		}
 	}

@@ -56,7 +56,7 @@ func (c *Config) checkEgress(d *strict.File) {
 		for i, r := range h.Ranges {
 			p, err := netip.ParsePrefix(r)
 			if err != nil || p != p.Masked() {
-				d.Reject(fmt.Sprintf("%s.ranges[%d]", key, i), "%q is not a range; write %s", r, rangeLike(r))
+				d.Reject(fmt.Sprintf("%s.ranges[%d]", key, i), "%q is not a range; write %s", r, RangeLike(r))
 			}
 			s.Ranges = append(s.Ranges, p)
 		}
@@ -74,8 +74,8 @@ func (c *Config) checkEgress(d *strict.File) {
 	}
 }
 
-// rangeLike is what somebody probably meant by a text that is no range.
-func rangeLike(text string) string {
+// RangeLike is what somebody probably meant by a text that is no range.
+func RangeLike(text string) string {
 	if a, err := netip.ParseAddr(text); err == nil && a.Zone() == "" {
 		return netip.PrefixFrom(a, a.BitLen()).String() + " for that address alone"
 	}

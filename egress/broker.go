@@ -87,6 +87,10 @@ type Run struct {
 	Rules       Rules        // where it may go
 	Said        func() Rules // what is said of hosts now; the first that names one counts. Nil: nothing
 	Log         func(Event)  // told of everything, in any order; whoever tells waits for it
+
+	// Opens is what somebody writes to let a host have an address that is not public; nil, or
+	// empty: nothing is offered.
+	Opens func(host.Endpoint, netip.Addr) string
 }
 
 // rule is what holds for an endpoint that may be reached.

@@ -17,7 +17,7 @@ import (
 type Refusal struct {
 	Verdict Verdict
 	Host    string
-	Rule    string // which would allow it, where none speaks of the host
+	Rule    string // of which the verdict is, or which would allow it (Unmet)
 	Detail  string
 }
 
@@ -75,6 +75,7 @@ func (p *Pass) dial(ctx context.Context, network string, e *Event) (net.Conn, er
 	e.Rule = rule.At
 	found, came := p.addresses(ctx, rule, "ip", to.Host)
 	if e.Verdict, e.Class, e.Detail = came.Verdict, came.Class, came.Detail; e.Verdict != Allowed {
+		e.Rule = p.needed(*e, rule.At, to.Host, to.Port)
 		return nil, e.refusal()
 	}
 	if !p.mayLog() {

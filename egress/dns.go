@@ -36,7 +36,7 @@ func (p *Pass) answer(ctx context.Context, q *dns.Msg) *dns.Msg {
 	}
 	rule, ok := p.ruleFor(h)
 	if !ok {
-		say(Event{Verdict: HostNotAllowed, Rule: wanted(h, p.ports)})
+		say(Event{Verdict: HostNotAllowed, Rule: h.String()}) // which port it wants is not known yet
 		return m.SetRcode(q, dns.RcodeNameError)
 	}
 	network := "ip4"
@@ -47,7 +47,7 @@ func (p *Pass) answer(ctx context.Context, q *dns.Msg) *dns.Msg {
 		return m // it exists, and has nothing of that kind
 	}
 	found, e := p.answerOf(ctx, rule, network, h)
-	e.Rule = rule.At
+	e.Rule = p.needed(e, rule.At, h, p.ports...)
 	say(e)
 	switch e.Verdict {
 	case Allowed:
@@ -82,13 +82,4 @@ func (p *Pass) ruleFor(h host.Host) (Rule, bool) {
 		}
 	}
 	return Rule{}, false
-}
-
-// wanted is the rule that would allow a host, as a person would write it.
-func wanted(h host.Host, ports []uint16) string {
-	port := uint16(host.DefaultPort)
-	if len(ports) == 1 {
-		port = ports[0]
-	}
-	return host.Endpoint{Host: h, Port: port}.String()
 }

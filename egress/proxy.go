@@ -120,7 +120,7 @@ func (r *Relay) meant(to host.Endpoint) (candidate, netip.AddrPort, *Event) {
 	}
 	found, came := r.pass.addresses(r.life, rule, network, to.Host)
 	if came.Verdict != Allowed {
-		came.Rule = rule.At
+		came.Rule = r.pass.needed(came, rule.At, to.Host, to.Port)
 		return candidate{}, netip.AddrPort{}, &came
 	}
 	at := found[0]

@@ -175,7 +175,8 @@ func (r *Relay) connection(c net.Conn) (e Event) {
 	may := r.pass.allowed(to)
 	if len(may) == 0 {
 		e.Host = to.String()
-		e.Verdict, e.Rule = r.pass.stranger(to)
+		why := r.pass.stranger(to)
+		e.Verdict, e.Rule, e.Class, e.Detail = why.Verdict, why.Rule, why.Class, why.Detail
 		refuse(c)
 		return e
 	}
@@ -208,14 +209,6 @@ func (p *Pass) allowed(to netip.AddrPort) []candidate {
 		add(h)
 	}
 	return out
-}
-
-// stranger says why a connection is to nobody, and which rule would change that.
-func (p *Pass) stranger(to netip.AddrPort) (Verdict, string) {
-	for _, h := range p.pinned(to.Addr()) {
-		return HostNotAllowed, host.Endpoint{Host: h, Port: to.Port()}.String()
-	}
-	return NobodysAddress, to.String()
 }
 
 // tls lets through a connection whose name is one that was allowed for this address.

@@ -40,7 +40,7 @@ func (p *Pass) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		e.Verdict = NotConnected
 		if refusal := (*Refusal)(nil); errors.As(err, &refusal) {
-			e.Verdict = refusal.Verdict
+			e.Verdict, e.Rule = refusal.Verdict, refusal.Rule
 		} else if p.usedUp() {
 			e.Verdict = TooMuch
 		}

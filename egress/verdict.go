@@ -27,6 +27,11 @@ const (
 	NotConnected   Verdict = "not_connected"    // the other side does not answer
 )
 
+// Unmet says whether the rule of an event is one that is missing, and would allow it.
+func (v Verdict) Unmet() bool {
+	return v == HostNotAllowed || v == NobodysAddress || v == AddressNotOpen
+}
+
 // OnlyIPv6 is the detail of a name that was not resolved since its rule does not have IPv6.
 const OnlyIPv6 = "the name has addresses of IPv6 alone"
 
@@ -45,7 +50,7 @@ type Event struct {
 	Address netip.AddrPort `json:"address,omitzero"`
 	Verdict Verdict        `json:"verdict"`
 	Class   string         `json:"address_class,omitempty"`
-	Rule    string         `json:"rule,omitempty"` // by which, or which would allow it
+	Rule    string         `json:"rule,omitempty"` // by which, or, where the verdict is Unmet, which would allow it
 	Detail  string         `json:"detail,omitempty"`
 	Sent    int64          `json:"sent"`
 	Got     int64          `json:"received"`

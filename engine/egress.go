@@ -75,7 +75,7 @@ func (e *Engine) reach(w writ.Writ) (*Way, error) {
 // pass is what a writ lets through.
 func (e *Engine) pass(w writ.Writ) (*egress.Pass, *told, error) {
 	said := saidOf(e.at().cfg.Egress) // as it was when the call was decided
-	run := egress.Run{Call: w.Call().ID, Agent: w.Call().Agent, Class: w.Decision().Class, Said: func() egress.Rules { return said }}
+	run := egress.Run{Call: w.Call().ID, Agent: w.Call().Agent, Class: w.Decision().Class, Opens: opening, Said: func() egress.Rules { return said }}
 	if unasked.Is(w.Call()) { // of no call, but of something that the operator has run
 		run.Call, run.Agent = "", w.Call().Tool
 	}
@@ -100,7 +100,7 @@ func (e *Engine) pass(w writ.Writ) (*egress.Pass, *told, error) {
 // account: what says whose it is in the log. It is closed with the engine, if not before.
 func (e *Engine) Reach(what string, hosts ...host.Endpoint) (*Way, error) {
 	t := &told{e: e, agent: what}
-	run := egress.Run{Agent: what, Class: writ.ClassWrite, Log: t.add, Said: func() egress.Rules { return saidOf(e.at().cfg.Egress) }}
+	run := egress.Run{Agent: what, Class: writ.ClassWrite, Log: t.add, Opens: opening, Said: func() egress.Rules { return saidOf(e.at().cfg.Egress) }}
 	for _, to := range hosts {
 		p, err := host.ParsePattern(to.String())
 		if err != nil {

@@ -55,10 +55,10 @@ func (r *rules) unopened(toolName, normal string) string {
 	if open {
 		return ""
 	}
-	return fmt.Sprintf("%s is not a public address (class %s); %s", a, class, opening(e, a))
+	return fmt.Sprintf("%s is not a public address (class %s); an operator who means it writes %s", a, class, opening(e, a))
 }
 
 // opening is what an operator writes who means an address.
 func opening(e host.Endpoint, a netip.Addr) string {
-	return fmt.Sprintf("an operator who means it writes egress.hosts.%q.ranges: [%s]", e, netip.PrefixFrom(a, a.BitLen()))
+	return fmt.Sprintf("egress.hosts.%q.ranges: [%s]", e, netip.PrefixFrom(a, a.BitLen()))
 }

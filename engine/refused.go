@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"regexp"
+	"strings"
 
 	"github.com/writ-run/writ/display"
 	"github.com/writ-run/writ/egress"
@@ -37,7 +39,7 @@ func (e *Engine) refused(ctx context.Context, call string, more func(store.Egres
 		if r.Class != "" {
 			line += ", its address is " + r.Class
 		}
-		line += more(r)
+		line += forOperator(r) + more(r)
 		if !said[line] {
 			out, said[line] = append(out, line), true
 		}
@@ -49,6 +51,9 @@ func (e *Engine) refused(ctx context.Context, call string, more func(store.Egres
 func toName(r store.Egress) string {
 	switch egress.Verdict(r.Verdict) {
 	case egress.HostNotAllowed:
+		if r.Kind == "dns" {
+			return " (" + r.Rule + " in hosts, or in reads to read only, would ask for port 443 of it; " + r.Rule + ":PORT for another)"
+		}
 		return " (" + r.Rule + " in hosts, or in reads to read only, would ask for it)"
 	case egress.NobodysAddress, egress.NoName:
 		return " (use the host's name, not its address)"
@@ -57,3 +62,20 @@ func toName(r store.Egress) string {
 	}
 	return ""
 }
+
+// forOperator is where an operator opens an address. Which one it is, is not said.
+func forOperator(r store.Egress) string {
+	var keys []string
+	if egress.Verdict(r.Verdict) != egress.AddressNotOpen {
+		return ""
+	}
+	for _, m := range openingKey.FindAllString(r.Rule, -1) {
+		keys = append(keys, strings.TrimSuffix(m, ":"))
+	}
+	if keys == nil {
+		return ""
+	}
+	return " (an operator who means it says the range in " + strings.Join(keys, " and ") + ")"
+}
+
+var openingKey = regexp.MustCompile(`egress\.hosts\."[^"]*"\.ranges:`)

@@ -18,7 +18,7 @@ type Egress struct {
 	Address  string // empty: none was dialled
 	Verdict  string // allowed, or the name of the refusal
 	Class    string // of the address, where that is why
-	Rule     string // by which, or which would allow it
+	Rule     string // by which; of a refusal for want of one (egress.Verdict.Unmet), which would allow it
 	Detail   string
 	Sent     int64
 	Received int64

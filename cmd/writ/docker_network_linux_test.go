@@ -63,7 +63,7 @@ func TestContainerReachesHosts(t *testing.T) {
 	}
 	webs(t)
 	w := outgoing(t, bridged)
-	const told = "[not let out: bad.test: host_not_allowed (bad.test:80 in hosts, or in reads to read only, would ask for it)]\n"
+	const told = "[not let out: bad.test: host_not_allowed (bad.test in hosts, or in reads to read only, would ask for port 443 of it; bad.test:PORT for another)]\n"
 	got := "GET good.test at " + lab.Public + ":80\n"
 	o := w.reaches("curl -sm 9 http://good.test/; curl -sm 9 http://bad.test/; python3 -c 'import urllib.request as u; print(u.urlopen(\"http://good.test/\").read().decode(), end=\"\")'", "good.test:80")
 	if o.code != 0 || o.out != got+got+told {

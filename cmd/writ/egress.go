@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/netip"
 	"os"
 	"slices"
 	"strings"
@@ -129,15 +128,12 @@ func (a *app) showEgress(e client.Egress) error {
 // would allow it; and what more there is to say of a refusal.
 func ruleOf(e client.Egress) string {
 	rule := cmp.Or(e.Rule, "-")
-	if v := egress.Verdict(e.Verdict); e.Rule != "" && (v == egress.HostNotAllowed || v == egress.NobodysAddress) {
-		rule = "needs " + rule
+	if e.Needs != "" {
+		rule = "needs " + e.Needs
 	}
 	why := e.Detail
 	if e.Class != "" && e.Verdict != string(egress.Allowed) {
 		why = strings.TrimSpace(e.Class + " " + why)
-	}
-	if a, err := netip.ParseAddr(e.Detail); err == nil && e.Verdict == string(egress.AddressNotOpen) {
-		why += fmt.Sprintf("; needs egress.hosts.%q.ranges: [%s]", strings.TrimSuffix(e.Host, ":443"), netip.PrefixFrom(a, a.BitLen()))
 	}
 	if why != "" {
 		rule += " (" + why + ")"

@@ -98,7 +98,7 @@ func TestProgramsReachHosts(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	const served, unknown = `^GET {HOST} at 93\.184\.216\.34:443\n$`, `^writ run: dns bad\.test: host_not_allowed \(--allow-host bad\.test:443 would allow it\)\r\n`
+	const served, unknown = `^GET {HOST} at 93\.184\.216\.34:443\n$`, `^writ run: dns bad\.test: host_not_allowed \(--allow-host bad\.test would allow port 443 of it; bad\.test:PORT another\)\r\n`
 	for _, c := range []struct {
 		name    string
 		command []string // {HOST} and {CA} are filled in

@@ -41,7 +41,7 @@ func TestCallReachesHosts(t *testing.T) {
 		t.Errorf("the person is not told where it goes:\n%s", o)
 	}
 	w.approves(id)
-	const told = "[not let out: bad.test: host_not_allowed (bad.test:443 in hosts, or in reads to read only, would ask for it)]\n"
+	const told = "[not let out: bad.test: host_not_allowed (bad.test in hosts, or in reads to read only, would ask for port 443 of it; bad.test:PORT for another)]\n"
 	if o := call(both, "good.test"); o.code != 0 || o.out != "GET good.test at "+lab.Public+":443\n"+told {
 		t.Errorf("approved: %+v", o)
 	}
@@ -75,7 +75,7 @@ func TestCallReachesHosts(t *testing.T) {
 	unnamed := "echo | timeout 5 openssl s_client -noservername -connect %s:443 2>/dev/null | grep -c '^-----BEGIN CERT'; exit 0"
 	for _, c := range []struct{ command, host, want string }{
 		{"curl -skm 5 https://%s/; exit 0", "inner.test", "GET inner.test at " + lab.Private + ":443\n"},
-		{"curl -skm 5 https://%s/; exit 0", "hidden.test", "[no output]\n[not let out: hidden.test: address_not_open, its address is private]\n"},
+		{"curl -skm 5 https://%s/; exit 0", "hidden.test", "[no output]\n[not let out: hidden.test: address_not_open, its address is private (an operator who means it says the range in egress.hosts.\"hidden.test:443\".ranges)]\n"},
 		{unnamed, "blind.test", "1\n"}, {unnamed, "good.test", "0\n[not let out: good.test:443: no_name (use the host's name, not its address)]\n"},
 	} {
 		command := fmt.Sprintf(c.command, c.host)
@@ -88,6 +88,37 @@ func TestCallReachesHosts(t *testing.T) {
 		}
 	}
 	w.must("", "ledger", "verify")
+}
+
+// What the log says a name needs opens it, pasted as it is: at each port that the call named.
+func TestWhatTheLogNeedsIsEnough(t *testing.T) {
+	if !lab.Run(t) {
+		return
+	}
+	w := newWorld(t, "role: developer\nlevel: elevated\noverrides:\n  terminal: full\n", "egress:\n  hosts:\n    other.test: {class: read_only}\n").init()
+	lab.Names(t, map[string][][]string{"inner.test": {{lab.Private}}})
+	lab.Web(t, lab.Private+":80", nil)
+	lab.Web(t, lab.Private+":8080", nil)
+	call := func() outcome {
+		return w.agreed("shell_command", map[string]any{"command": "curl -sm 5 http://inner.test/ http://inner.test:8080/; exit 0", "hosts": []string{"inner.test:80", "inner.test:8080"}})
+	}
+	if o := call(); !strings.Contains(o.out, `(an operator who means it says the range in egress.hosts."inner.test:80".ranges and egress.hosts."inner.test:8080".ranges)`) {
+		t.Errorf("whoever called is not told who opens it: %+v", o)
+	}
+	var row struct{ Rule, Needs string }
+	log := w.must("", "egress", "log", "--refused", "--limit", "1", "--json")
+	if err := json.Unmarshal([]byte(log), &row); err != nil || row.Rule != "" {
+		t.Fatalf("%v %s", err, log)
+	}
+	added := ""
+	for _, m := range regexp.MustCompile(`egress\.hosts\.("[^"]+")\.(ranges: \[[^]]+\])`).FindAllStringSubmatch(row.Needs, -1) {
+		added += "    " + m[1] + ": {" + m[2] + "}\n"
+	}
+	w.edit("  hosts:\n", "  hosts:\n"+added)
+	w.must("", "config", "reload")
+	if o := call(); o.out != "GET inner.test at "+lab.Private+":80\nGET inner.test:8080 at "+lab.Private+":8080\n" {
+		t.Errorf("with %s: %+v", added, o)
+	}
 }
 
 // A server's program reaches the hosts that its operator named, for as long as it runs.
@@ -141,7 +172,7 @@ func TestRunIsLogged(t *testing.T) {
 	lab.Web(t, lab.Public+":80", nil)
 	w.confines("", "--no-caches", "--allow-host", "good.test:80", "--", "sh", "-c", "curl -s http://good.test/; curl -s http://bad.test/")
 	o := w.must("", "egress", "log", "--agent", "writ run")
-	for _, want := range []string{`good.test:80 .* allowed`, `bad.test .* host_not_allowed .* needs bad.test:80`} {
+	for _, want := range []string{`good.test:80 .* allowed`, `bad.test .* host_not_allowed .* needs bad.test\n`} {
 		if !regexp.MustCompile(want).MatchString(o) {
 			t.Errorf("%s is not in the log:\n%s", want, o)
 		}

@@ -44,7 +44,7 @@ var someEgress = []store.Egress{
 	{At: "2026-01-02T03:04:05.000000006Z", Call: "call_aaaaaaaaaaaaaaaaaa", Agent: "coder", Kind: "dns", Host: "ok.example", Verdict: "allowed", Class: "public", Rule: "egress[0]"},
 	{At: "2026-01-02T03:04:06Z", Call: "call_aaaaaaaaaaaaaaaaaa", Agent: "coder", Kind: "connect", Host: "ok.example:443", Address: "192.0.2.1:443", Verdict: "allowed", Rule: "egress[0]", Sent: 512, Received: 1234567, Micros: 9},
 	{At: "2026-01-02T03:04:07Z", Call: "call_aaaaaaaaaaaaaaaaaa", Agent: "coder", Kind: "dns", Host: "bad.example", Verdict: "host_not_allowed", Rule: "bad.example:443"},
-	{At: "2026-01-02T03:04:08Z", Call: "call_bbbbbbbbbbbbbbbbbb", Agent: "other", Kind: "connect", Host: "in.example:443", Verdict: "address_not_open", Class: "private", Rule: "egress[1]", Detail: "10.0.0.1"},
+	{At: "2026-01-02T03:04:08Z", Call: "call_bbbbbbbbbbbbbbbbbb", Agent: "other", Kind: "connect", Host: "in.example:443", Verdict: "address_not_open", Class: "private", Rule: `egress.hosts."in.example:443".ranges: [10.0.0.1/32]`, Detail: "10.0.0.1"},
 	{At: "2026-01-02T03:04:09Z", Agent: "other", Kind: "connect", Address: "203.0.113.9:80", Verdict: "nobodys_address", Rule: "203.0.113.9:80"},
 	{At: "2026-01-02T03:04:10Z", Call: "call_bbbbbbbbbbbbbbbbbb", Agent: "other", Kind: "http", Host: "x\x1b[2J\n\u202e:80", Verdict: "method_refused", Rule: "egress[2]", Detail: "PO\rST"},
 }
@@ -53,7 +53,7 @@ const egressTable = `TIME                 CALL                      KIND     HOS
 2026-01-02T03:04:05  call_aaaaaaaaaaaaaaaaaa   dns      ok.example                    -                                                allowed                    0           0  egress[0]
 2026-01-02T03:04:06  call_aaaaaaaaaaaaaaaaaa   connect  ok.example:443                192.0.2.1:443                                    allowed                  512     1234567  egress[0]
 2026-01-02T03:04:07  call_aaaaaaaaaaaaaaaaaa   dns      bad.example                   -                                                host_not_allowed           0           0  needs bad.example:443
-2026-01-02T03:04:08  call_bbbbbbbbbbbbbbbbbb   connect  in.example:443                -                                                address_not_open           0           0  egress[1] (private 10.0.0.1; needs egress.hosts."in.example".ranges: [10.0.0.1/32])
+2026-01-02T03:04:08  call_bbbbbbbbbbbbbbbbbb   connect  in.example:443                -                                                address_not_open           0           0  needs egress.hosts."in.example:443".ranges: [10.0.0.1/32] (private 10.0.0.1)
 2026-01-02T03:04:09  -                         connect  -                             203.0.113.9:80                                   nobodys_address            0           0  needs 203.0.113.9:80
 2026-01-02T03:04:10  call_bbbbbbbbbbbbbbbbbb   http     x<U+001B>[2J<U+000A><U+202E>:80  -                                                method_refused             0           0  egress[2] (PO<U+000D>ST)
 `

@@ -181,7 +181,7 @@ tools:
 		t.Errorf("sent on: %+v", o)
 	}
 	// Addresses that are not public: only of hosts that the operator named, and never the cloud's.
-	if o := clone("https://hidden.test/plain.git", "directory", "h"); o.code == 0 || !strings.Contains(o.out, "[not let out: hidden.test: address_not_open, its address is private]") {
+	if o := clone("https://hidden.test/plain.git", "directory", "h"); o.code == 0 || !strings.Contains(o.out, `[not let out: hidden.test: address_not_open, its address is private (an operator who means it says the range in egress.hosts."hidden.test:443".ranges)]`) {
 		t.Errorf("private: %+v", o)
 	}
 	if o := clone("https://inner.test/plain.git", "directory", "inner"); o.code != 0 || w.inWorkspace("inner/README") != "hello\n" {
@@ -191,7 +191,7 @@ tools:
 		t.Errorf("the cloud's: %+v", o)
 	}
 	// The list is for git's tools alone.
-	if o := w.call("shell_command", map[string]any{"command": "curl -sm 5 https://inner.test/; echo $?", "hosts": []string{"inner.test"}}); o.code != 0 || o.out != "6\n[not let out: inner.test: address_not_open, its address is private]\n" {
+	if o := w.call("shell_command", map[string]any{"command": "curl -sm 5 https://inner.test/; echo $?", "hosts": []string{"inner.test"}}); o.code != 0 || o.out != "6\n[not let out: inner.test: address_not_open, its address is private (an operator who means it says the range in egress.hosts.\"inner.test:443\".ranges)]\n" {
 		t.Errorf("by curl: %+v", o)
 	}
 

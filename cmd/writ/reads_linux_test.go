@@ -137,7 +137,7 @@ func TestCallReads(t *testing.T) {
 	job := regexp.MustCompile(`job_[a-z0-9]+`).FindString(w.must("", "call", "shell_command", "command=curl -sm 5 https://other.test/", "background:=true", `reads:=["good.test"]`))
 	w.eventually("the job says what it was not let out to", func() bool {
 		o := w.run("", "call", "shell_job", "do=output", "job="+job)
-		return strings.Contains(o.out, "[not let out: other.test: host_not_allowed (other.test:443 in hosts, or in reads to read only, would ask for it)]")
+		return strings.Contains(o.out, "[not let out: other.test: host_not_allowed (other.test in hosts, or in reads to read only, would ask for port 443 of it; other.test:PORT for another)]")
 	})
 	if o := w.must("", "explain", "shell_command", "--agent", "coder", "command=true", `reads:=["good.test"]`); !regexp.MustCompile(`can use +the system's programs, its libraries(?s:.*)only to read: good\.test:443(?s:.*)can execute +any program it can read`).MatchString(o) {
 		t.Errorf("explain:\n%s", o)

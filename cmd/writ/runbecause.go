@@ -14,15 +14,14 @@ import (
 func (r *refusals) because(e egress.Event) string {
 	switch e.Verdict {
 	case egress.NobodysAddress:
-		a := e.Address.Addr()
-		if host.Classify(a).Public() {
-			return fmt.Sprintf(" (--allow-host %s would allow it)", visible(e.Rule))
+		if a := e.Address.Addr(); !host.Classify(a).Public() && rangeOf(a) == "" {
+			return fmt.Sprintf(" (it is %s)", host.Classify(a))
 		}
-		if with := rangeOf(a); with != "" {
-			return fmt.Sprintf(" (--allow-host %s with %s would allow it)", visible(e.Rule), with)
-		}
-		return fmt.Sprintf(" (it is %s)", host.Classify(a))
+		return fmt.Sprintf(" (--allow-host %s would allow it)", visible(e.Rule))
 	case egress.HostNotAllowed:
+		if e.Kind == "dns" {
+			return fmt.Sprintf(" (%s %s would allow port 443 of it; %[2]s:PORT another)", r.flagFor(e.Rule+":443"), visible(e.Rule))
+		}
 		return fmt.Sprintf(" (%s %s would allow it)", r.flagFor(e.Rule), visible(e.Rule))
 	case egress.AddressNotOpen:
 		return notOpen(e)
@@ -66,15 +65,18 @@ func (r *refusals) flagFor(rule string) string {
 
 func notOpen(e egress.Event) string {
 	text := fmt.Sprintf("its address %s is %s", visible(e.Detail), e.Class)
-	if a, err := netip.ParseAddr(e.Detail); err == nil && rangeOf(a) != "" {
-		text += "; " + rangeOf(a) + " would allow it"
+	if e.Rule != "" {
+		text += "; " + e.Rule + " would allow it"
 	}
 	return " (" + text + ")"
 }
 
 // offered are the classes of addresses that servers of one's own have. To open another,
 // such as this machine's own or the cloud's, is for whoever knows why without being told.
-var offered = []host.Class{host.Private, host.CGNAT, host.UniqueLocal, host.SiteLocal, host.Benchmark}
+var offered = []host.Class{host.Private, host.CGNAT, host.UniqueLocal, host.SiteLocal, host.Benchmark, host.Documentation}
+
+// opensRange is what a person adds to let a host have an address.
+func opensRange(_ host.Endpoint, a netip.Addr) string { return rangeOf(a) }
 
 // rangeOf is the flag that opens an address; empty: it is not one to offer.
 func rangeOf(a netip.Addr) string {

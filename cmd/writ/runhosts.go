@@ -34,7 +34,7 @@ func (c *confined) network(told *refusals) (writ.Network, sandbox.Outlet, error)
 	for _, text := range c.ranges {
 		p, ok := parseRange(text)
 		if !ok {
-			return writ.Network{}, nil, usagef("--allow-range %q: write a range such as 10.0.0.0/8", text)
+			return writ.Network{}, nil, usagef("--allow-range %q is not a range; write %s", text, config.RangeLike(text))
 		}
 		ranges = append(ranges, p)
 	}
@@ -55,7 +55,7 @@ func (c *confined) network(told *refusals) (writ.Network, sandbox.Outlet, error)
 	told.rules = rules
 	broker := egress.New(egress.Options{})
 	return net, func(w writ.Writ, m sandbox.Mouth) (io.Closer, error) {
-		pass := broker.Open(egress.Run{Call: w.Call().ID, Agent: w.Call().Agent, Class: w.Decision().Class, Rules: rules, Log: told.tell})
+		pass := broker.Open(egress.Run{Call: w.Call().ID, Agent: w.Call().Agent, Class: w.Decision().Class, Rules: rules, Log: told.tell, Opens: opensRange})
 		authority, err := pass.Authority()
 		if err != nil {
 			return nil, err
@@ -118,8 +118,13 @@ func (a *app) logRun(r *refusals) {
 
 func (r *refusals) keep(e egress.Event) {
 	row := client.Egress{
-		At: e.At.UTC().Format(ledger.TimeFormat), Kind: e.Kind, Host: e.Host, Verdict: string(e.Verdict), Class: e.Class, Rule: e.Rule, Detail: e.Detail,
+		At: e.At.UTC().Format(ledger.TimeFormat), Kind: e.Kind, Host: e.Host, Verdict: string(e.Verdict), Class: e.Class, Detail: e.Detail,
 		Sent: e.Sent, Received: e.Got, Micros: e.Took.Microseconds(),
+	}
+	if e.Verdict.Unmet() {
+		row.Needs = e.Rule
+	} else {
+		row.Rule = e.Rule
 	}
 	if e.Address.IsValid() {
 		row.Address = e.Address.String()

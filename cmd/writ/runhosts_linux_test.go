@@ -19,7 +19,7 @@ func TestRunHosts(t *testing.T) {
 	ca := lab.NewAuthority(t)
 	names := lab.Names(t, map[string][][]string{
 		"good.test": {{lab.Public}}, "bad.test": {{lab.Other}}, "inner.test": {{lab.Private}}, "mixed.test": {{lab.Public, lab.Private}},
-		"cloud.test": {{lab.Metadata}}, "moves.test": {{lab.Public}, {lab.Private}}, "a.wild.test": {{lab.Public}}, "wild.test": {{lab.Public}},
+		"papers.test": {{"192.0.2.2"}}, "cloud.test": {{lab.Metadata}}, "moves.test": {{lab.Public}, {lab.Private}}, "a.wild.test": {{lab.Public}}, "wild.test": {{lab.Public}},
 	})
 	for _, at := range []string{lab.Public, lab.Other, lab.Private, lab.Metadata} {
 		lab.Web(t, at+":443", ca)
@@ -43,8 +43,8 @@ func TestRunHosts(t *testing.T) {
 		{"it changes something there", good, curl("-d", "x", "https://good.test/"), `^POST good\.test at `, `^$`},
 		{"plain HTTP", both, curl("http://good.test/"), `^GET good\.test at 93\.184\.216\.34:80\n$`, `^$`},
 		{"a wildcard", []string{"--allow-host", "*.wild.test"}, curl("https://a.wild.test/"), `^GET a\.wild\.test `, `^$`},
-		{"its apex", []string{"--allow-host", "*.wild.test"}, curl("https://wild.test/"), `^$`, `dns wild\.test: host_not_allowed \(--allow-host wild\.test:443 would allow it\)`},
-		{"another host", good, curl("https://bad.test/"), `^$`, `dns bad\.test: host_not_allowed \(--allow-host bad\.test:443 would allow it\)`},
+		{"its apex", []string{"--allow-host", "*.wild.test"}, curl("https://wild.test/"), `^$`, `dns wild\.test: host_not_allowed \(--allow-host wild\.test would allow port 443 of it; wild\.test:PORT another\)`},
+		{"another host", good, curl("https://bad.test/"), `^$`, `dns bad\.test: host_not_allowed \(--allow-host bad\.test would allow port 443 of it; bad\.test:PORT another\)`},
 		{"another port", good, curl("http://good.test/"), `^$`, `connect 93\.184\.216\.34:80: host_not_allowed \(--allow-host good\.test:80 would allow it\)`},
 		{"an address", good, curl("-k", "https://93.184.216.35/"), `^$`, `connect 93\.184\.216\.35:443: nobodys_address`},
 		{"another name at an address", good, curl("--resolve", "good.test:443:93.184.216.35", "https://good.test/"), `^$`, `connect 93\.184\.216\.35:443: nobodys_address`},
@@ -78,7 +78,12 @@ print(socket.create_connection(("127.0.0.1", 8080)).recv(4).decode())`}, `^mine\
 		{"a pattern that is none", []string{"--allow-host", "https://good.test"}, []string{"--", "echo", "ran"}, `^$`, `--allow-host: pattern "https://good\.test" is a URL; write its host alone`},
 		{"IPv6 to nobody", []string{"--ipv6"}, []string{"--", "echo", "ran"}, `^$`, `--ipv6 says how the hosts of --allow-host and --read-host may be reached; name a host`},
 		{"bad hosts of a policy", []string{"--policy", bad}, []string{"--", "echo", "ran"}, `^$`, `bad\.yaml:2: hosts\[1\]: pattern "https://good\.test" is a URL(?s:.*)bad\.yaml:3: reads\[0\]: (?s:.*)bad\.yaml:4: ranges\[0\]: "10\.0\.0\.1/8" is not a range`},
-		{"a range that is none", append(good, "--allow-range", "10.0.0.1/8"), []string{"--", "echo", "ran"}, `^$`, `--allow-range "10\.0\.0\.1/8": write a range such as 10\.0\.0\.0/8`},
+		{"a range that is none", append(good, "--allow-range", "10.0.0.1/8"), []string{"--", "echo", "ran"}, `^$`, `--allow-range "10\.0\.0\.1/8" is not a range; write one such as 10\.0\.0\.0/8`},
+		{"an address for a range", append(good, "--allow-range", "192.0.2.2"), []string{"--", "echo", "ran"}, `^$`, `--allow-range "192\.0\.2\.2" is not a range; write 192\.0\.2\.2/32 for that address alone`},
+		{"a documentation address", []string{"--allow-host", "papers.test"}, curl("https://papers.test/"), `^$`, `dns papers\.test: address_not_open \(its address 192\.0\.2\.2 is documentation; --allow-range 192\.0\.2\.2/32 would allow it\)`},
+		{"an address that was named and is not public", []string{"--allow-host", "10.20.30.40:80"}, curl("http://10.20.30.40/"), `^$`, `connect 10\.20\.30\.40:80: address_not_open \(its address 10\.20\.30\.40 is private; --allow-range 10\.20\.30\.40/32 would allow it\)`},
+		{"which is then allowed", []string{"--allow-host", "10.20.30.40:80", "--allow-range", "10.20.30.40/32"}, curl("http://10.20.30.40/"), `^GET 10\.20\.30\.40 at 10\.20\.30\.40:80\n$`, `^$`},
+		{"another host, by a port that nobody knows", []string{"--allow-host", "good.test:8080"}, curl("http://bad.test/"), `^$`, `dns bad\.test: host_not_allowed \(--allow-host bad\.test would allow port 443 of it; bad\.test:PORT another\)`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := w.confines("", append(append([]string{"--no-caches"}, c.flags...), c.command...)...)

@@ -39,7 +39,7 @@ func (p runPolicy) checkHosts(f *strict.File) {
 	}
 	for i, text := range p.Ranges {
 		if _, ok := parseRange(text); !ok {
-			f.Reject(fmt.Sprintf("ranges[%d]", i), "%q is not a range; write one such as 10.0.0.0/8", text)
+			f.Reject(fmt.Sprintf("ranges[%d]", i), "%q is not a range; write %s", text, config.RangeLike(text))
 		}
 	}
 }
