@@ -47,6 +47,7 @@ func (p *Pass) answer(ctx context.Context, q *dns.Msg) *dns.Msg {
 		return m // it exists, and has nothing of that kind
 	}
 	found, e := p.answerOf(ctx, rule, network, h)
+	e = looped(found, e)
 	e.Rule = p.needed(e, rule.At, h, p.ports...)
 	say(e)
 	switch e.Verdict {

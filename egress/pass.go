@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,16 +25,17 @@ type Pass struct {
 	transport *http.Transport
 	mine      sync.WaitGroup // connections of it
 
-	mu     sync.Mutex
-	pins   map[netip.Addr][]host.Host // answers that it got, and to which questions
-	steady map[host.Host][]netip.Addr // the first answer to each
-	pairs  int                        // how many that are
-	open   int
-	bytes  int64
-	over   bool    // more bytes were wanted than there are
-	tokens float64 // how much more may be logged now
-	filled time.Time
-	told   time.Time // that too much was
+	mu      sync.Mutex
+	pins    map[netip.Addr][]host.Host // answers that it got, and to which questions
+	steady  map[host.Host][]netip.Addr // the first answer to each
+	proxied []host.Endpoint            // at a loopback, which a program asked the proxy for
+	pairs   int                        // how many that are
+	open    int
+	bytes   int64
+	over    bool    // more bytes were wanted than there are
+	tokens  float64 // how much more may be logged now
+	filled  time.Time
+	told    time.Time // that too much was
 }
 
 // Bounds of a run, besides its limits.
@@ -74,9 +76,12 @@ func (p *Pass) Authority() ([]byte, error) {
 func (p *Pass) resolve(ctx context.Context, r Rule, network, name string) ([]netip.Addr, Event) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	found, err := p.broker.o.Resolver.LookupNetIP(ctx, network, name+".") // as it is, not below a domain of this machine
+	found, err := p.lookup(ctx, network, name)
 	if err != nil || len(found) == 0 {
 		why := "the name has no address"
+		if !strings.Contains(name, ".") {
+			why = "a name without a dot is not looked for in this machine's files and domains; write the whole name, or its address"
+		}
 		if network == "ip4" && p.hasIPv6(ctx, name) {
 			why = OnlyIPv6
 		}
@@ -96,6 +101,15 @@ func (p *Pass) resolve(ctx context.Context, r Rule, network, name string) ([]net
 		out, last = append(out, a), class
 	}
 	return out, Event{Verdict: Allowed, Class: string(last)}
+}
+
+// lookup asks for a name as it is, not below a domain of this machine. Whoever asks for
+// localhost means this machine (RFC 6761), whatever a server says of it.
+func (p *Pass) lookup(ctx context.Context, network, name string) ([]netip.Addr, error) {
+	if name == "localhost" {
+		return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1})}, nil
+	}
+	return p.broker.o.Resolver.LookupNetIP(ctx, network, name+".")
 }
 
 // hasIPv6 reports whether a name that has no address of IPv4 has one of IPv6, for whoever

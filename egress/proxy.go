@@ -127,6 +127,7 @@ func (r *Relay) meant(to host.Endpoint) (candidate, netip.AddrPort, *Event) {
 	if i := slices.IndexFunc(found, netip.Addr.Is4); i > 0 {
 		at = found[i]
 	}
+	r.pass.asksProxy(to, at)
 	return candidate{to, rule}, netip.AddrPortFrom(at, to.Port), nil
 }
 

@@ -24,6 +24,7 @@ type Relay struct {
 	end    context.CancelFunc
 	work   sync.WaitGroup
 	closed sync.Once
+	told   sync.Once
 	asking chan struct{} // a place for each question that is being answered
 }
 
@@ -51,6 +52,7 @@ func (r *Relay) Close() error {
 		r.mouth.Close()
 	})
 	r.work.Wait()
+	r.told.Do(r.pass.loopbacks)
 	return nil
 }
 

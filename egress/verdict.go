@@ -14,6 +14,7 @@ const (
 
 	HostNotAllowed Verdict = "host_not_allowed" // no rule names it
 	AddressNotOpen Verdict = "address_not_open" // its address is not public, and the rule does not say the range
+	OwnLoopback    Verdict = "own_loopback"     // it is this machine's loopback, and a box has one of its own
 	NobodysAddress Verdict = "nobodys_address"  // it is not an answer that this run got
 	NoName         Verdict = "no_name"          // TLS that names nobody
 	HiddenName     Verdict = "hidden_name"      // TLS whose name is encrypted
@@ -37,7 +38,7 @@ const OnlyIPv6 = "the name has addresses of IPv6 alone"
 
 // Verdicts are all there are.
 func Verdicts() []Verdict {
-	return []Verdict{Allowed, HostNotAllowed, AddressNotOpen, NobodysAddress, NoName, HiddenName, OtherName, NotSeen, MethodRefused, Malformed, TooMany, TooMuch, NotResolved, NotConnected}
+	return []Verdict{Allowed, HostNotAllowed, AddressNotOpen, OwnLoopback, NobodysAddress, NoName, HiddenName, OtherName, NotSeen, MethodRefused, Malformed, TooMany, TooMuch, NotResolved, NotConnected}
 }
 
 // An Event is one connection or one question, when it is over.

@@ -36,8 +36,11 @@ func (e *Engine) refused(ctx context.Context, call string, more func(store.Egres
 		if r.Host != "" { // else it was refused before it was known where to
 			line = display.Preview(r.Host, 300) + ": " + line
 		}
-		if r.Class != "" {
+		if r.Class != "" && r.Verdict == string(egress.AddressNotOpen) {
 			line += ", its address is " + r.Class
+		}
+		if r.Verdict == string(egress.OwnLoopback) {
+			line += " (" + r.Detail + ")"
 		}
 		line += forOperator(r) + more(r)
 		if !said[line] {

@@ -63,6 +63,19 @@ func ParsePattern(s string) (Pattern, error) {
 	return Pattern{kind: exact, host: e.Host, port: e.Port}, nil
 }
 
+// Loopback reports whether what it matches is this machine itself, by its name or its
+// addresses.
+func (p Pattern) Loopback() bool {
+	name, _ := p.host.Name()
+	switch p.kind {
+	case exact, below:
+		return under(name, "localhost") || Classify(p.host.addr) == Loopback
+	case within:
+		return Classify(p.prefix.Addr()) == Loopback
+	}
+	return false
+}
+
 func parsePublic(s string) (Pattern, error) {
 	port, err := portOr443(s[1:])
 	if err != nil {

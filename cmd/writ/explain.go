@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -13,6 +14,8 @@ import (
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/client"
+	"github.com/writ-run/writ/egress"
+	"github.com/writ-run/writ/host"
 )
 
 func (a *app) explainCommand() *cobra.Command {
@@ -120,6 +123,9 @@ func showReach(out io.Writer, c writ.Confinement) {
 	hosts := "no network"
 	if c.Network.Mode != writ.NetworkNone {
 		hosts = list(c.Network.Hosts)
+		if c.Exec.Mode != writ.ExecNone && slices.ContainsFunc(slices.Concat(c.Network.Hosts, c.Network.Reads), isLoopback) {
+			hosts += "; this machine's loopback by the proxy http://" + egress.ProxyAddress.String() + " alone"
+		}
 		if len(c.Network.Reads) > 0 {
 			hosts += "; only to read: " + list(c.Network.Reads)
 		}
@@ -135,6 +141,11 @@ func showReach(out io.Writer, c writ.Confinement) {
 	if c.Limits.Wall > 0 {
 		fmt.Fprintf(out, "  time limit   %s\n", c.Limits.Wall)
 	}
+}
+
+func isLoopback(text string) bool {
+	p, err := host.ParsePattern(text)
+	return err == nil && p.Loopback()
 }
 
 func inEnvironment(name string) string {

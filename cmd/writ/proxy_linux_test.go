@@ -7,6 +7,45 @@ import (
 	"github.com/writ-run/writ/egress/lab"
 )
 
+// This machine's loopback is another one than the box's: the proxy leads there where a range
+// opens it, and whoever goes without is told.
+func TestRunLoopback(t *testing.T) {
+	if !lab.Run(t) {
+		return
+	}
+	w := newWorld(t, "role: developer\nlevel: elevated\noverrides:\n  terminal: full\n", "egress:\n  hosts:\n    127.0.0.1:8080: {ranges: [127.0.0.1/32]}\n").init()
+	lab.Names(t, map[string][][]string{"me.test": {{"127.0.0.1"}}})
+	lab.Web(t, "127.0.0.1:8080", nil)
+	const proxy = "http://198.18.0.1:1080"
+	const told = `own_loopback \(loopback is the box's own; the proxy http://198\.18\.0\.1:1080 leads to this machine's, where a range opens it\)`
+	for _, c := range []struct {
+		name, host, open string
+		command          []string
+		out, err         string // regular expressions
+	}{
+		{"localhost", "localhost:8080", "127.0.0.0/8", []string{"http://localhost:8080/"}, `^$`, `writ run: connect localhost:8080: ` + told},
+		{"by its address", "127.0.0.1:8080", "127.0.0.0/8", []string{"http://127.0.0.1:8080/"}, `^$`, `writ run: connect 127\.0\.0\.1:8080: ` + told},
+		{"a name that leads there", "me.test:8080", "127.0.0.0/8", []string{"http://me.test:8080/"}, `^$`, `writ run: dns me\.test: ` + told},
+		{"localhost by the proxy", "localhost:8080", "127.0.0.0/8", []string{"-x", proxy, "http://localhost:8080/"}, `^GET localhost:8080 at 127\.0\.0\.1:8080\n$`, `^$`},
+		{"its address by the proxy", "127.0.0.1:8080", "127.0.0.0/8", []string{"-x", proxy, "http://127.0.0.1:8080/"}, `^GET 127\.0\.0\.1:8080 at `, `^$`},
+		{"a name by the proxy", "me.test:8080", "127.0.0.0/8", []string{"-x", proxy, "http://me.test:8080/"}, `^GET me\.test:8080 at `, `^$`},
+		{"no range", "localhost:8080", "10.0.0.0/8", []string{"-x", proxy, "http://localhost:8080/"}, `^writ: address_not_open`, `connect localhost:8080: address_not_open \(its address 127\.0\.0\.1 is loopback\)`},
+		{"a name without a dot", "vm:80", "10.0.0.0/8", []string{"http://vm/"}, `^$`, `dns vm: not_resolved \(a name without a dot is not looked for in this machine's files and domains; write the whole name, or its address\)`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := w.confines("", append([]string{"--no-caches", "--allow-host", c.host, "--allow-range", c.open, "--", "curl", "-sSm", "5"}, c.command...)...)
+			if !regexp.MustCompile(c.out).MatchString(o.out) || !regexp.MustCompile(c.err).MatchString(o.err) {
+				t.Errorf("out %q\nwant %s\nerr %q\nwant %s", o.out, c.out, o.err, c.err)
+			}
+		})
+	}
+	args := map[string]any{"command": "curl -sm 5 http://127.0.0.1:8080/; exit 0", "hosts": []string{"127.0.0.1:8080"}}
+	if o := w.agreed("shell_command", args); !regexp.MustCompile(`\[not let out: 127\.0\.0\.1:8080: ` + told + `\]\n$`).MatchString(o.out) {
+		t.Errorf("a call: %+v", o)
+	}
+	w.explains("can reach    127.0.0.1:8080; this machine's loopback by the proxy "+proxy+" alone", "shell_command", "command=true", `hosts:=["127.0.0.1:8080"]`)
+}
+
 // Programs that want a proxy find one, and get by it where they would get without.
 func TestRunProxy(t *testing.T) {
 	if !lab.Run(t) {
