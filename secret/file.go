@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 )
 
@@ -41,10 +42,22 @@ func exposed(f *os.File) string {
 		return "the file cannot be looked at"
 	case !info.Mode().IsRegular():
 		return "it is not a regular file; name one"
+	case info.Mode().Perm()&0o077 != 0 && (!mine(info) || systems(f.Name())):
+		return fmt.Sprintf("others can read or change the file (mode %04o), and it is not yours alone; copy the secret to a file of its own that only the daemon's user can read (mode 0600)", info.Mode().Perm())
 	case info.Mode().Perm()&0o077 != 0:
 		return fmt.Sprintf("others can read or change the file (mode %04o); run: chmod 600 %s", info.Mode().Perm(), f.Name())
 	case !ours(info):
 		return "the file belongs to somebody else; give it to the daemon's user or to root"
 	}
 	return ""
+}
+
+// systems says whether a file is one of the system's, whose mode programs count on.
+func systems(name string) bool {
+	for _, dir := range []string{"/etc/", "/usr/", "/lib/", "/bin/", "/sbin/", "/boot/", "/proc/", "/sys/"} {
+		if strings.HasPrefix(filepath.Clean(name), dir) {
+			return true
+		}
+	}
+	return false
 }

@@ -16,3 +16,9 @@ func ours(info os.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return ok && (st.Uid == 0 || int(st.Uid) == os.Geteuid())
 }
+
+// mine reports whether a file belongs to this process's user.
+func mine(info os.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(st.Uid) == os.Geteuid()
+}

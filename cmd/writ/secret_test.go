@@ -36,7 +36,7 @@ func TestSecretCommands(t *testing.T) {
 		"checked, not a place":   {"", []string{"secret", "check", "a"}, "this is not where a secret is kept"},
 		"checked without vault":  {"", []string{"secret", "check", "vault:a#b"}, "there is no vault"},
 		"checked, readable":      {"", []string{"secret", "check", "file:" + w.config}, ""},
-		"checked, for everybody": {"", []string{"secret", "check", "file:/etc/hostname"}, "chmod 600"},
+		"checked, for everybody": {"", []string{"secret", "check", "file:/etc/hostname"}, "copy the secret to a file of its own that only the daemon's user can read"},
 	} {
 		o := w.run(c.stdin, c.args...)
 		if (o.code == 0) != (c.says == "") || !strings.Contains(o.err, c.says) || leaks(o.out+o.err) != "" {
