@@ -44,6 +44,8 @@ func (b *builder) build(tools Tools) {
 	for i, p := range c.File.ToolAccess.RestrictedCommands {
 		if !program(p) {
 			b.fail(fmt.Sprintf("tool_access.restricted_commands[%d]", i), "%q is not the name of a program; write it without directory or arguments", p)
+		} else if _, written := c.lines["tool_access.restricted_commands"]; written && !c.hasProgram(p) {
+			b.warn(fmt.Sprintf("tool_access.restricted_commands[%d]", i), "there is no program %q in %s", p, strings.Join(c.programPath(), ", "))
 		}
 	}
 }

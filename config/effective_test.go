@@ -375,6 +375,8 @@ agents:
 autonomy:
   presets:
     semi: {human_approval: [deploy]}
+tool_access:
+  restricted_commands: [coreutils, cat, no-such-program]
 `)
 	want := []string{
 		"writ.yaml:11: autonomy.presets.semi: runs by itself what the product's own preset asks for: vcs:clone, vcs:push",
@@ -383,6 +385,7 @@ autonomy:
 		`writ.yaml:7: agents.bot.allowed[0]: "raed_file" matches no tool there is; did you mean read_file?`,
 		`writ.yaml:7: agents.bot.allowed[1]: "@srv" matches no tool there is`,
 		`writ.yaml:7: agents.bot.allowed[2]: "mail_*" matches no tool there is`,
+		`writ.yaml:13: tool_access.restricted_commands[2]: there is no program "no-such-program" in /usr/local/sbin, /usr/local/bin, /usr/sbin, /usr/bin, /sbin, /bin`,
 	}
 	if diff := cmp.Diff(want, c.Warnings); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

@@ -2,6 +2,8 @@ package config
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -148,4 +150,21 @@ func Programs(commands []string) []string {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// SystemPath is where programs are looked for.
+var SystemPath = []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}
+
+func (c *Config) programPath() []string {
+	return slices.Concat(SystemPath, c.File.Sandboxing.Subprocess.ExtraSafePathPrefixes)
+}
+
+// hasProgram says whether a word of restricted_commands is a program of this machine, or
+// stands for several.
+func (c *Config) hasProgram(word string) bool {
+	_, several := packages[word]
+	return several || slices.ContainsFunc(c.programPath(), func(dir string) bool {
+		info, err := os.Stat(filepath.Join(dir, word))
+		return err == nil && info.Mode().IsRegular()
+	})
 }

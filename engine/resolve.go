@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/config"
 	"github.com/writ-run/writ/host"
 	"github.com/writ-run/writ/policy"
 	"github.com/writ-run/writ/tool"
@@ -145,9 +146,6 @@ func cause(err error) string {
 	return "error"
 }
 
-// systemPath is where programs are looked for.
-var systemPath = []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}
-
 // companions are directories of programs that a program runs itself.
 var companions = map[string][]string{
 	"git": {"/usr/lib/git-core", "/usr/libexec/git-core"},
@@ -173,7 +171,7 @@ func findPrograms(names, prefixes []string) []string {
 	program := func(i fs.FileInfo) bool { return i.Mode().IsRegular() && i.Mode().Perm()&0o111 != 0 }
 	for _, name := range names {
 		found := false
-		for _, dir := range slices.Concat(systemPath, prefixes) {
+		for _, dir := range slices.Concat(config.SystemPath, prefixes) {
 			found = add(filepath.Join(dir, name), program) || found
 		}
 		if found {
