@@ -55,6 +55,9 @@ func (in *Input) pair(a *access.Agent, t *tool.Tool, act action.Type, s Standing
 // by no level, nor by a role as the product ships it: those are everybody's.
 func permit(a *access.Agent, t *tool.Tool) writ.Reason {
 	r := a.Permit(t.Name, t.Category)
+	if r.Effect == writ.Deny && r.Source == "role" && t.Category == action.ExternalData && t.Server == nil && a.Parent == "" {
+		r.Text += "; " + Remedy(a.Name, "", t.Name) // whoever set up a connection means it to be used
+	}
 	if r.Effect == writ.Deny && (r.Source == "role" || r.Source == "level") && t.Server != nil && a.Parent == "" {
 		r.Text += "; " + Remedy(a.Name, t.Server.Name, t.Name)
 	}
@@ -66,11 +69,11 @@ func permit(a *access.Agent, t *tool.Tool) writ.Reason {
 	return r
 }
 
-// Remedy is what an operator does so that an agent may use tools of a server: all of them
-// by its name, or one that does not have it in its own.
+// Remedy is what an operator does so that an agent may use tools: all those of a server
+// by its name, or one that is no server's, or does not have it in its own.
 func Remedy(agent, server, tool string) string {
 	entry := tool
-	if strings.HasPrefix(tool, server+"__") {
+	if server != "" && strings.HasPrefix(tool, server+"__") {
 		entry = "@" + server
 	}
 	return fmt.Sprintf("an operator adds allowed: [%q] to agents.%s, then: writ config reload", entry, agent)

@@ -41,6 +41,8 @@ func (p *Pass) RoundTrip(req *http.Request) (*http.Response, error) {
 		e.Verdict = NotConnected
 		if refusal := (*Refusal)(nil); errors.As(err, &refusal) {
 			e.Verdict, e.Rule = refusal.Verdict, refusal.Rule
+		} else if why := Untrusted(err); why != "" {
+			e.Detail += ": " + why
 		} else if p.usedUp() {
 			e.Verdict = TooMuch
 		}
@@ -73,4 +75,15 @@ func (p *Pass) Close() error {
 	p.mu.Unlock()
 	p.mine.Wait()
 	return nil
+}
+
+// Untrusted is why the certificate of the other side is not one to trust; empty: the error
+// is another one.
+func Untrusted(err error) string {
+	bad := (*tls.CertificateVerificationError)(nil)
+	if !errors.As(err, &bad) {
+		return ""
+	}
+	why := bad.Err.Error() // it quotes names of the certificate, which the other side wrote
+	return "its certificate is not one to trust: " + show(why[:min(len(why), 100)])
 }

@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -225,8 +226,11 @@ func (w *web) failed(rw http.ResponseWriter, req *http.Request, err error) {
 		}
 	}
 	why := "the other side did not answer"
-	if bad := (*tls.CertificateVerificationError)(nil); errors.As(err, &bad) {
+	if Untrusted(err) != "" {
 		why = "the certificate of the other side is not one to trust"
+	}
+	if e != nil && e.Verdict == NotConnected {
+		e.Detail += ": " + cmp.Or(Untrusted(err), why)
 	}
 	http.Error(rw, "writ: "+string(NotConnected)+": "+why, http.StatusBadGateway)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/writ-run/writ/disclose"
 	"github.com/writ-run/writ/ledger"
 	"github.com/writ-run/writ/tool"
+	"github.com/writ-run/writ/tool/external"
 	"github.com/writ-run/writ/wire"
 )
 
@@ -156,6 +157,9 @@ func (e *Engine) rulesFor(ctx context.Context, name string) *rules {
 // resolve fills in the tool and the arguments.
 func (r *rules) resolve(call *writ.Call, c Call) error {
 	t, ok := r.catalog.Lookup(c.Tool)
+	if !ok && c.Tool == external.Name {
+		return writ.Fail(writ.NotFound, "there is no tool "+external.Name+" while no connection is configured; an operator writes one under connections, see docs/connections.md", nil)
+	}
 	if !ok {
 		return tool.Missing(c.Tool, r.visibleNames(c.Agent))
 	}

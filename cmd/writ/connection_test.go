@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -105,6 +106,31 @@ func TestExternalAPI(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(w.state("keys"), "secrets.key")); err != nil {
 		t.Error(err)
+	}
+}
+
+// A server whose certificate nobody here trusts is called that, to whoever tests and in the
+// log; without a connection there is no external_api, and it is said what it takes.
+func TestConnectionUntrusted(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewUnstartedServer(http.NotFoundHandler())
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	w := newWorld(t, free, "connections:\n  ext:\n    base_url: "+s.URL+"\n    auth: {type: bearer, secret: \"store:canary\"}\n").init()
+	if o := w.by("alice", []string{canary}, "secret", "set", "canary"); o.code != 0 {
+		t.Fatalf("set: %+v", o)
+	}
+	const why = "its certificate is not one to trust: "
+	if o := w.run("", "connection", "test", "ext"); o.code != 1 || !strings.Contains(o.out+o.err, why) || !strings.Contains(o.out+o.err, "unknown authority") {
+		t.Errorf("%+v", o)
+	}
+	if out := w.must("", "egress", "log", "--refused"); !strings.Contains(out, why) {
+		t.Errorf("the log does not say why:\n%s", out)
+	}
+	bare := newWorld(t, free, "").init()
+	if o := bare.api(map[string]any{}); o.code != 1 || !strings.Contains(o.err, "while no connection is configured; an operator writes one under connections") {
+		t.Errorf("without a connection: %+v", o)
 	}
 }
 

@@ -143,6 +143,9 @@ func (t *Client) sent(req *http.Request, way Way, c Connection, p proof) (*http.
 // was sent, so of it only the broker's own words are told.
 func unreached(c Connection, err error, hide redactor) writ.Result {
 	var refusal *egress.Refusal
+	if why := egress.Untrusted(err); why != "" {
+		return failed("%s was not reached: %s; nothing was sent. If the server is meant, have the authority that signed it trusted on the machine of the daemon", c.Base, hide.line(why))
+	}
 	if !errors.As(err, &refusal) {
 		return failed("%s did not answer as HTTP, or broke off; whether the request had an effect there is not known", c.Base)
 	}
