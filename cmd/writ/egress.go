@@ -34,7 +34,7 @@ func (a *app) egressLog() *cobra.Command {
 		Long: `List every connection that something in a sandbox made or wanted to make, and every
 name it asked for: when, for which call, where to, what was decided and by which
 rule. Of a host that no rule names, "needs" is the rule that would allow it.
-With --json each is one line.`,
+A name that was refused twice in a row is shown once. With --json each is one line.`,
 		Example: "  writ egress log\n  writ egress log --call call_abc123\n  writ egress log --agent coder --refused\n  writ egress log --follow",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for flag, v := range map[string]string{"call": of.Call, "agent": of.Agent} {
@@ -51,7 +51,9 @@ With --json each is one line.`,
 				return err
 			}
 			if len(page.Data) == 0 {
-				nobodys(cmd.Context(), daemon, of)
+				if err := nobodys(cmd.Context(), daemon, of); err != nil {
+					return err
+				}
 			}
 			slices.Reverse(page.Data)
 			last, err := a.showEgressPage(page, follow)
@@ -72,23 +74,27 @@ With --json each is one line.`,
 }
 
 // nobodys says why nothing is listed where the agent or the call is not there. What the
-// daemon does itself is logged under other names than agents', so it is no error.
-func nobodys(ctx context.Context, daemon *client.Client, of client.EgressOf) {
-	if names := agentNames(ctx, daemon); of.Agent != "" && !slices.Contains(names, of.Agent) {
-		fmt.Fprintf(os.Stderr, "writ: there is no agent %q%s\n", of.Agent, spell.Hint(of.Agent, names))
+// daemon does itself is logged under other names than agents': under such a name nothing
+// may have been logged yet.
+func nobodys(ctx context.Context, daemon *client.Client, of client.EgressOf) error {
+	names := agentNames(ctx, daemon)
+	own := of.Agent == "writ run" || strings.Contains(of.Agent, ".") // no agent's name has a space or a dot
+	if of.Agent != "" && !own && !slices.Contains(names, of.Agent) {
+		return writ.Fail(writ.NotFound, fmt.Sprintf("there is no agent %q%s", of.Agent, spell.Hint(of.Agent, names)), nil)
+	}
+	if of.Call == "" {
+		return nil
 	}
 	var refusal *client.Problem
-	if of.Call == "" {
-		return
-	}
 	if _, err := daemon.Invocation(ctx, of.Call, 0); errors.As(err, &refusal) && refusal.Kind == writ.NotFound {
-		fmt.Fprintf(os.Stderr, "writ: there is no call %q; '%s invocation list' shows them\n", of.Call, self())
+		return writ.Fail(writ.NotFound, fmt.Sprintf("there is no call %q; '%s invocation list' shows them", of.Call, self()), nil)
 	}
+	return nil
 }
 
 // The widths are fixed, so that what is followed stays below what was there. That of
-// addresses takes any of IPv6.
-const egressLine = "%-19s  %-24s  %-7s  %-28s  %-47s  %-16s  %10s  %10s  %s\n"
+// addresses takes any of IPv4; one of IPv6 moves the rest of its line.
+const egressLine = "%-19s  %-23s  %-7s  %-24s  %-19s  %-16s  %7s  %8s  %s\n"
 
 // showEgressPage shows what there is, and says which was the last.
 func (a *app) showEgressPage(page client.Page[client.Egress], follow bool) (last int64, err error) {
@@ -97,7 +103,7 @@ func (a *app) showEgressPage(page client.Page[client.Egress], follow bool) (last
 	case len(page.Data) == 0 && !follow:
 		fmt.Println("none")
 	default:
-		fmt.Printf(egressLine, "TIME", "CALL", "KIND", "HOST", "ADDRESS", "VERDICT", "SENT", "RECEIVED", "RULE")
+		fmt.Printf(egressLine, "TIME", "CALL OR AGENT", "KIND", "HOST", "ADDRESS", "VERDICT", "SENT", "RECEIVED", "RULE")
 	}
 	for _, e := range page.Data {
 		if err := a.showEgress(e); err != nil {
@@ -119,9 +125,20 @@ func (a *app) showEgress(e client.Egress) error {
 		}
 		return err
 	}
-	_, err := fmt.Printf(egressLine, e.At[:min(19, len(e.At))], oneLine(cmp.Or(e.Call, "-")), oneLine(e.Kind), oneLine(cmp.Or(e.Host, "-")), oneLine(cmp.Or(e.Address, "-")),
+	if saidBefore(a.leaving, e) {
+		return nil
+	}
+	a.leaving = e
+	_, err := fmt.Printf(egressLine, e.At[:min(19, len(e.At))], oneLine(cmp.Or(e.Call, e.Agent, "-")), oneLine(e.Kind), oneLine(cmp.Or(e.Host, "-")), oneLine(cmp.Or(e.Address, "-")),
 		oneLine(e.Verdict), fmt.Sprint(e.Sent), fmt.Sprint(e.Received), oneLine(ruleOf(e)))
 	return err
+}
+
+// saidBefore says whether a row is the refusal of a name that the one before it was: programs ask
+// for addresses of both kinds.
+func saidBefore(before, e client.Egress) bool {
+	return e.Kind == "dns" && e.Verdict != string(egress.Allowed) && before.Kind == e.Kind && before.Call == e.Call && before.Agent == e.Agent &&
+		before.Host == e.Host && before.Verdict == e.Verdict && before.Needs == e.Needs && before.Rule == e.Rule && before.Detail == e.Detail
 }
 
 // ruleOf says by which rule something was decided, or, where none speaks of it, which

@@ -49,13 +49,13 @@ var someEgress = []store.Egress{
 	{At: "2026-01-02T03:04:10Z", Call: "call_bbbbbbbbbbbbbbbbbb", Agent: "other", Kind: "http", Host: "x\x1b[2J\n\u202e:80", Verdict: "method_refused", Rule: "egress[2]", Detail: "PO\rST"},
 }
 
-const egressTable = `TIME                 CALL                      KIND     HOST                          ADDRESS                                          VERDICT                 SENT    RECEIVED  RULE
-2026-01-02T03:04:05  call_aaaaaaaaaaaaaaaaaa   dns      ok.example                    -                                                allowed                    0           0  egress[0]
-2026-01-02T03:04:06  call_aaaaaaaaaaaaaaaaaa   connect  ok.example:443                192.0.2.1:443                                    allowed                  512     1234567  egress[0]
-2026-01-02T03:04:07  call_aaaaaaaaaaaaaaaaaa   dns      bad.example                   -                                                host_not_allowed           0           0  needs bad.example:443
-2026-01-02T03:04:08  call_bbbbbbbbbbbbbbbbbb   connect  in.example:443                -                                                address_not_open           0           0  needs egress.hosts."in.example:443".ranges: [10.0.0.1/32] (private 10.0.0.1)
-2026-01-02T03:04:09  -                         connect  -                             203.0.113.9:80                                   nobodys_address            0           0  needs 203.0.113.9:80
-2026-01-02T03:04:10  call_bbbbbbbbbbbbbbbbbb   http     x<U+001B>[2J<U+000A><U+202E>:80  -                                                method_refused             0           0  egress[2] (PO<U+000D>ST)
+const egressTable = `TIME                 CALL OR AGENT            KIND     HOST                      ADDRESS              VERDICT              SENT  RECEIVED  RULE
+2026-01-02T03:04:05  call_aaaaaaaaaaaaaaaaaa  dns      ok.example                -                    allowed                 0         0  egress[0]
+2026-01-02T03:04:06  call_aaaaaaaaaaaaaaaaaa  connect  ok.example:443            192.0.2.1:443        allowed               512   1234567  egress[0]
+2026-01-02T03:04:07  call_aaaaaaaaaaaaaaaaaa  dns      bad.example               -                    host_not_allowed        0         0  needs bad.example:443
+2026-01-02T03:04:08  call_bbbbbbbbbbbbbbbbbb  connect  in.example:443            -                    address_not_open        0         0  needs egress.hosts."in.example:443".ranges: [10.0.0.1/32] (private 10.0.0.1)
+2026-01-02T03:04:09  other                    connect  -                         203.0.113.9:80       nobodys_address         0         0  needs 203.0.113.9:80
+2026-01-02T03:04:10  call_bbbbbbbbbbbbbbbbbb  http     x<U+001B>[2J<U+000A><U+202E>:80  -                    method_refused          0         0  egress[2] (PO<U+000D>ST)
 `
 
 // tableOf is the table with only some of its rows.
@@ -79,18 +79,26 @@ func TestEgressLog(t *testing.T) {
 	w.leaves(someEgress...)
 	const older = "older ones are left out; --limit shows up to 1000\n"
 	noCall := fmt.Sprintf("writ: there is no call \"call_aaaaaaaaaaaaaaaaaa\"; '%s invocation list' shows them\n", program)
+	const noAgent = "writ: there is no agent \"%s\"%s\n"
 	for _, row := range []struct{ line, out, err string }{
 		{"", egressTable, ""},
 		{"--refused", tableOf(3, 4, 5, 6), ""},
 		{"--agent coder", tableOf(1, 2, 3), ""},
 		{"--call call_bbbbbbbbbbbbbbbbbb", tableOf(4, 6), ""},
 		{"--call call_aaaaaaaaaaaaaaaaaa --agent coder --refused", tableOf(3), ""},
-		{"--call call_aaaaaaaaaaaaaaaaaa --agent other", "none\n", "writ: there is no agent \"other\"\n" + noCall},
-		{"--agent codr", "none\n", "writ: there is no agent \"codr\"; did you mean coder?\n"},
+		{"--call call_aaaaaaaaaaaaaaaaaa --agent other", "", fmt.Sprintf(noAgent, "other", "")},
+		{"--call call_aaaaaaaaaaaaaaaaab", "", strings.Replace(noCall, "aa\"", "ab\"", 1)},
+		{"--agent codr", "", fmt.Sprintf(noAgent, "codr", "; did you mean coder?")},
+		{"--agent coder --call call_bbbbbbbbbbbbbbbbbb", "", strings.ReplaceAll(noCall, "aaaaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbbbb")},
+		{"--agent listen.oauth", "none\n", ""},
 		{"--limit 2", tableOf(5, 6), older},
 		{"--limit 6", egressTable, ""},
 	} {
-		if o := w.run("", append([]string{"egress", "log"}, strings.Fields(row.line)...)...); o != (outcome{0, row.out, row.err}) {
+		code := 0
+		if row.out == "" {
+			code = 1
+		}
+		if o := w.run("", append([]string{"egress", "log"}, strings.Fields(row.line)...)...); o != (outcome{code, row.out, row.err}) {
 			t.Errorf("egress log %s: exit %d\n%s%s\nwant\n%s%s", row.line, o.code, o.out, o.err, row.out, row.err)
 		}
 	}
@@ -102,6 +110,22 @@ func TestEgressLog(t *testing.T) {
 	}
 	if lines := strings.Count(w.must("", "egress", "log", "--json"), "\n"); lines != len(someEgress) {
 		t.Errorf("%d lines of JSON", lines)
+	}
+}
+
+// A program that asks for a name asks twice, for addresses of both kinds: one line says it.
+func TestEgressLogSaysANameOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, standard, "").init()
+	other := someEgress[2]
+	other.Host, other.Rule = "worse.example", "worse.example"
+	w.leaves(someEgress[2], someEgress[2], other, someEgress[2], someEgress[1], someEgress[1])
+	out := w.must("", "egress", "log")
+	if strings.Count(out, "needs bad.example") != 2 || strings.Count(out, "needs worse.example") != 1 || strings.Count(out, "ok.example:443") != 2 {
+		t.Errorf("%s", out)
+	}
+	if out := w.must("", "egress", "log", "--json"); strings.Count(out, "\n") != 6 || strings.Count(out, `"needs":"bad.example:443"`) != 3 {
+		t.Errorf("as JSON: %s", out)
 	}
 }
 
@@ -118,6 +142,9 @@ func TestEgressUsage(t *testing.T) {
 		{`invalid argument "0" for "--limit" flag: write a whole number from 1 to 1000`, []string{"--limit", "0"}},
 		{`invalid argument "1001" for "--limit" flag: write a whole number from 1 to 1000`, []string{"--limit", "1001"}},
 		{"expected no arguments", []string{"call_x"}},
+		{"unknown flag: --limt; did you mean --limit?", []string{"--limt", "3"}},
+		{"unknown flag: --jsn; did you mean --json?", []string{"--jsn"}},
+		{"unknown flag: --nothing-like-it", []string{"--nothing-like-it"}},
 	} {
 		says(t, strings.Join(row.args, " "), w.run("", append([]string{"egress", "log"}, row.args...)...), 2, row.says+help)
 	}

@@ -9,7 +9,9 @@ import (
 	"log"
 	"os"
 	"os/signal"
+	"regexp"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -122,6 +124,7 @@ func codeOf(err error) int {
 type app struct {
 	configFlag string
 	json       bool
+	leaving    client.Egress // the last that was shown of the egress log
 }
 
 func newRoot() *cobra.Command {
@@ -153,10 +156,26 @@ Exit codes: 0 ok, 1 error, 2 usage, 3 denied, 4 needs approval.`,
 	}
 	root.PersistentFlags().StringVar(&a.configFlag, "config", "", "configuration file (default $WRIT_CONFIG, else writ/writ.yaml in your configuration directory)")
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(a.initCommand(), a.serveCommand(), a.callCommand(), a.mcpCommand(), a.explainCommand(), a.approvalCommand(), a.invocationCommand(), a.agentCommand(),
 		a.toolCommand(), a.sessionCommand(), a.taskCommand(), a.batchCommand(), a.ledgerCommand(), a.configCommand(), a.doctorCommand(), a.stopCommand(), a.personCommand(), a.sandboxCommand(), a.runCommand(), a.shellCommand(), a.connectCommand(), a.upstreamCommand(), a.egressCommand(), a.secretCommand(), a.connectionCommand(), a.webhookCommand(), a.imageCommand())
 	return root
+}
+
+// listedFlag is a flag in the list that the help has.
+var listedFlag = regexp.MustCompile(`(?m)^ +(?:-\w, )?(--[\w-]+)`)
+
+// flagError says which flag was probably meant by one that is not there.
+func flagError(c *cobra.Command, err error) error {
+	got, unknown := strings.CutPrefix(err.Error(), "unknown flag: ")
+	if !unknown {
+		return usageError{err}
+	}
+	var known []string
+	for _, m := range listedFlag.FindAllStringSubmatch(c.Flags().FlagUsages(), -1) {
+		known = append(known, m[1])
+	}
+	return usageError{fmt.Errorf("%w%s", err, spell.Hint(got, known))}
 }
 
 // exactly is cobra.ExactArgs with an error that counts as usage. An empty argument is
