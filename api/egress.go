@@ -6,7 +6,7 @@ import (
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/client"
-	"github.com/writ-run/writ/egress"
+	"github.com/writ-run/writ/engine"
 	"github.com/writ-run/writ/store"
 )
 
@@ -65,7 +65,7 @@ func egressView(e store.Egress) client.Egress {
 		N: e.N, At: e.At, Call: e.Call, Agent: e.Agent, Kind: e.Kind, Host: e.Host, Address: e.Address, Verdict: e.Verdict, Class: e.Class, Rule: e.Rule,
 		Detail: e.Detail, Sent: e.Sent, Received: e.Received, Micros: e.Micros,
 	}
-	if egress.Verdict(e.Verdict).Unmet() {
+	if engine.Unmet(e) {
 		out.Rule, out.Needs = "", e.Rule
 	}
 	return out

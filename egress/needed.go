@@ -39,8 +39,8 @@ func (p *Pass) opens(to host.Endpoint, a netip.Addr) string {
 // stranger says why a connection is to nobody, and which rule would change that.
 func (p *Pass) stranger(to netip.AddrPort) Event {
 	a := to.Addr()
-	for _, h := range p.pinned(a) {
-		e := host.Endpoint{Host: h, Port: to.Port()}
+	if names := p.pinned(a); len(names) > 0 {
+		e := host.Endpoint{Host: names[0], Port: to.Port()}
 		if _, named := p.run.rule(e); !named {
 			return Event{Verdict: HostNotAllowed, Rule: e.String()}
 		}

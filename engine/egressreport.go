@@ -56,3 +56,6 @@ func unreportable(r store.Egress) string {
 	}
 	return ""
 }
+
+// Unmet says whether the rule of a row is one that is missing, and would allow it.
+func Unmet(r store.Egress) bool { return egress.Verdict(r.Verdict).Unmet() }
