@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -104,17 +105,28 @@ Nobody can approve yet. In another terminal:
 	return strings.NewReplacer("SELF", self(), "AGENT", agent).Replace(steps)
 }
 
+// endsWithin is how long is waited for a daemon to stop listening. It goes on by itself
+// where calls take longer to end.
+const endsWithin = 5 * time.Second
+
 func (a *app) endDaemon(ctx context.Context) error {
 	path, err := config.Path(a.configFlag)
 	if err != nil {
 		return err
 	}
-	err = client.Dial(config.StateOf(path)).Shutdown(ctx)
+	c := client.Dial(config.StateOf(path))
+	err = c.Shutdown(ctx)
 	if client.IsDown(err) {
 		return errors.New("no daemon runs")
 	}
-	if err == nil {
-		fmt.Println("the daemon is ending")
+	if err != nil {
+		return err
 	}
-	return err
+	fmt.Println("the daemon is ending")
+	for until := time.Now().Add(endsWithin); time.Now().Before(until); time.Sleep(startLook) {
+		if _, err := c.Health(ctx); err != nil { // the next one can have its port
+			return nil
+		}
+	}
+	return nil
 }
