@@ -156,6 +156,10 @@ func serveApart(ctx context.Context, cfg *config.Config, logPath string, c *clie
 		case <-time.After(startLook):
 		}
 	}
+	if !strings.Contains(since(logPath, before), serving) { // somebody else's answers: this one would take over from it
+		_ = cmd.Process.Kill() // it has ended otherwise
+		<-exited
+	}
 	return "", nil
 }
 
@@ -172,12 +176,16 @@ func cleanEnv() []string {
 	return out
 }
 
-func lastLines(path string, from int64) string {
+// since is what was written to a file after its first bytes.
+func since(path string, from int64) string {
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return err.Error()
 	}
-	b = b[min(from, int64(len(b))):]
-	lines := strings.Split(strings.TrimSpace(string(bytes.ToValidUTF8(b, nil))), "\n")
+	return strings.TrimSpace(string(bytes.ToValidUTF8(b[min(from, int64(len(b))):], nil)))
+}
+
+func lastLines(path string, from int64) string {
+	lines := strings.Split(since(path, from), "\n")
 	return strings.Join(lines[max(0, len(lines)-5):], "\n")
 }

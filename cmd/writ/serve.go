@@ -69,9 +69,12 @@ func (a *app) serve(ctx context.Context) error {
 	return errors.Join(api.Serve(ctx, e, l, log), e.Close())
 }
 
+// serving is what a daemon says of itself before it answers anybody.
+const serving = "serves agents on"
+
 // banner says what runs, what it does not protect, and what to do next.
 func banner(ctx context.Context, e *engine.Engine, url string) error {
-	fmt.Printf("writ %s serves agents on %s\n", engine.Version(), url)
+	fmt.Printf("writ %s %s %s\n", engine.Version(), serving, url)
 	fmt.Printf("  configuration %s\n  state         %s\n  mode          %s\n", e.Config().Path, e.Config().StatePath, api.Mode)
 	for _, w := range e.Config().Warnings {
 		fmt.Printf("  warning       %s\n", w)
