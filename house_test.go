@@ -123,7 +123,7 @@ var owners = map[string]struct {
 	"golang.org/x/term":                      {[]string{"cmd/writ"}, "typing a passphrase"},
 	"golang.org/x/net":                       {[]string{"host", "sandbox/calls", "tool/web"}, "IDNA and public suffixes; filters as the kernel takes them; HTML and its encodings"},
 	"golang.org/x/sys":                       {[]string{"egress/divert", "egress/lab", "sandbox/bwrap", "sandbox/calls", "sandbox/cgroup", "sandbox/docker", "sandbox/native", "sandbox/probe", "sandbox/protect", "sandbox/prove", "sandbox/reach", "sandbox/restrict", "sandbox/subprocess", "sandbox/supervise", "sandbox/wrapped", "tool/files", "api"}, "system calls: boxes, renameat, peer credentials"},
-	"github.com/containerd/errdefs":          {[]string{"sandbox/docker", "sandbox/image"}, "what an engine's errors are"},
+	"github.com/containerd/errdefs":          {[]string{"sandbox/docker", "sandbox/image", "sandbox/rig"}, "what an engine's errors are"},
 	"github.com/moby/moby":                   {[]string{"bench", "cmd/writ", "sandbox/docker", "sandbox/image", "sandbox/rig"}, "speaking to engines of containers"},
 	"github.com/google/go-cmp":               {[]string{"*"}, "tests"},
 	"github.com/rogpeppe/go-internal":        {[]string{"cmd/writ"}, "scripts of the command line, in tests"},

@@ -20,7 +20,8 @@ func (h *host) kernel(dir string) error {
 		h.vars["SHM"] = fmt.Sprint(shm)
 	}
 	if name, err := syscall.BytePtrFromString(h.vars["ABSTRACT"]); err == nil {
-		fd, _, errno := syscall.Syscall6(syscall.SYS_MQ_OPEN, uintptr(unsafe.Pointer(name)), syscall.O_CREAT|syscall.O_RDWR, 0o666, 0, 0, 0)
+		small := [8]int64{1: 1, 2: 1} // one message of a byte: a user has room for ten of the usual size
+		fd, _, errno := syscall.Syscall6(syscall.SYS_MQ_OPEN, uintptr(unsafe.Pointer(name)), syscall.O_CREAT|syscall.O_RDWR, 0o666, uintptr(unsafe.Pointer(&small)), 0, 0)
 		if errno == 0 {
 			syscall.Close(int(fd))
 			h.last = append(h.last, func() { syscall.Syscall(syscall.SYS_MQ_UNLINK, uintptr(unsafe.Pointer(name)), 0, 0) })

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/containerd/errdefs"
 	"github.com/moby/moby/client"
 )
 
@@ -145,8 +146,15 @@ func sweep(t testing.TB, e Engine) {
 		t.Fatal(err)
 	}
 	for _, container := range left.Items {
-		if _, err := c.ContainerRemove(context.WithoutCancel(t.Context()), container.ID, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true}); err != nil {
-			t.Fatal(err)
+		for tries := 20; ; tries-- { // Podman fails at one that ends by itself at that moment
+			_, err := c.ContainerRemove(context.WithoutCancel(t.Context()), container.ID, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
+			if err == nil || errdefs.IsNotFound(err) || errdefs.IsConflict(err) {
+				break
+			}
+			if tries == 0 {
+				t.Fatal(err)
+			}
+			time.Sleep(100 * time.Millisecond)
 		}
 	}
 }
