@@ -41,7 +41,7 @@ func (w *world) settled(n int) []client.Sandbox {
 // before: neither files in /tmp and the home, nor processes, queues or abstract names.
 func TestSandboxLifecycle(t *testing.T) {
 	t.Parallel()
-	const leave = `echo left >/tmp/left; echo left >~/left; ipcmk -Q >/dev/null; setsid sleep 300 >/dev/null 2>&1 & sleep 0.1; echo queues=$(ipcs -q | grep -c 0x) sleeping=$(grep -lsx sleep /proc/[0-9]*/comm | wc -l)`
+	const leave = `echo left >/tmp/left; echo left >~/left; ipcmk -Q >/dev/null; setsid sleep 300 >/dev/null 2>&1 & until grep -qsx sleep /proc/[0-9]*/comm; do :; done; echo queues=$(ipcs -q | grep -c 0x) sleeping=$(grep -lsx sleep /proc/[0-9]*/comm | wc -l)`
 	const find = `ls -A /tmp ~; echo queues=$(ipcs -q | grep -c 0x) sleeping=$(grep -lsx sleep /proc/[0-9]*/comm | wc -l); readlink /proc/self/ns/net`
 	for strategy, kept := range map[string]int{"per-agent": 1, "per-task": 1, "per-call": 0} {
 		t.Run(strategy, func(t *testing.T) {
