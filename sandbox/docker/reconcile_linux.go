@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/containerd/errdefs"
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 )
@@ -43,12 +42,7 @@ func (d *Driver) Reconcile(ctx context.Context) (removed int, err error) {
 			continue
 		}
 		removed++
-		wg.Go(func() {
-			_, err := c.ContainerRemove(ctx, box.ID, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
-			if !errdefs.IsNotFound(err) && !errdefs.IsConflict(err) { // else somebody else is at it
-				failed[i] = err
-			}
-		})
+		wg.Go(func() { failed[i] = remove(ctx, c, box.ID) })
 	}
 	wg.Wait()
 	if err := errors.Join(failed...); err != nil {

@@ -104,14 +104,21 @@ func (c *running) end() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), endWithin)
 	defer cancel()
-	var err error
+	if !c.leave {
+		return remove(ctx, c.engine, c.id)
+	}
+	_, err := c.engine.ContainerKill(ctx, c.id, client.ContainerKillOptions{Signal: "KILL"})
+	if errdefs.IsNotFound(err) || errdefs.IsConflict(err) { // it has ended
+		return nil
+	}
+	return err
+}
+
+// remove removes a container, whatever runs in it.
+func remove(ctx context.Context, engine *client.Client, id string) (err error) {
 	for range endTries {
-		if c.leave {
-			_, err = c.engine.ContainerKill(ctx, c.id, client.ContainerKillOptions{Signal: "KILL"})
-		} else {
-			_, err = c.engine.ContainerRemove(ctx, c.id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
-		}
-		if err == nil || errdefs.IsNotFound(err) || errdefs.IsConflict(err) { // it has ended, or is being removed already
+		_, err = engine.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
+		if err == nil || errdefs.IsNotFound(err) || errdefs.IsConflict(err) { // it has gone, or somebody else is at it
 			return nil
 		}
 		select { // Podman fails at one that ends by itself at that moment
