@@ -136,7 +136,7 @@ func (d *Desk) takeUp(ctx context.Context, c writ.Call) (writ.Approval, error) {
 // request. What was approved comes before any grant: it would run twice.
 func (d *Desk) first(ctx context.Context, c writ.Call, dec writ.Decision) (store.Invocation, *store.Grant, error) {
 	asked := dec.Subject.String()
-	for look := d.asked.has(asked); ; look = true {
+	for _, look := d.asked.get(asked); ; look = true {
 		var i store.Invocation
 		var open bool
 		var err error
@@ -224,7 +224,7 @@ func (d *Desk) answered(ctx context.Context, i store.Invocation, c writ.Call) (g
 
 // agreed is the agreement to what was shown; it must still be what there is.
 func (d *Desk) agreed(ctx context.Context, i store.Invocation, c writ.Call) (writ.Approval, error) {
-	s, err := d.unsealed(i) // a row that this desk did not make allows nothing
+	b, err := d.boundBy(i) // a row that this desk did not make allows nothing
 	if err == nil {
 		err = d.agreedBy(ctx, i)
 	}
@@ -232,12 +232,12 @@ func (d *Desk) agreed(ctx context.Context, i store.Invocation, c writ.Call) (wri
 		return writ.Approval{}, err
 	}
 	if i.EditOf != "" {
-		if c, _, err = d.edit(ctx, c, string(s.Args)); err != nil {
+		if c, _, err = d.edit(ctx, c, string(b.Args)); err != nil {
 			return writ.Approval{}, d.drop(ctx, i, "changed", err)
 		}
 	}
 	c.ID, c.Key = i.ID, i.Key // the identical call runs as the one that was asked about
-	if err := d.unchanged(s); err != nil {
+	if err := d.unchanged(b); err != nil {
 		return writ.Approval{}, d.drop(ctx, i, "changed", err)
 	}
 	subject, err := writ.ParseDigest(i.Subject)
@@ -335,14 +335,14 @@ func (d *Desk) request(ctx context.Context, c writ.Call, dec writ.Decision, alon
 		return i, d.await(ctx, key.id, c.Patience)
 	}
 	if err == nil {
-		d.asked.add(i.Asked)
+		d.asked.add(i.Asked, struct{}{})
 		d.Changed()
 	}
 	return i, err
 }
 
 func (d *Desk) added(tx *store.Tx, c writ.Call, i *store.Invocation, alone bool) (ledger.Entry, error) {
-	there, err := tx.There(i.Asked, c.Agent, c.Tool)
+	there, waiting, err := tx.There(i.Asked, c.Agent, c.Tool)
 	switch {
 	case err != nil:
 		return ledger.Entry{}, err
@@ -351,7 +351,7 @@ func (d *Desk) added(tx *store.Tx, c writ.Call, i *store.Invocation, alone bool)
 	case alone && (there.Outcome || there.Grant):
 		return ledger.Entry{}, errElse
 	}
-	if err := d.roomFor(tx, c.Agent); err != nil {
+	if err := d.roomFor(tx, c.Agent, waiting); err != nil {
 		return ledger.Entry{}, err
 	}
 	if err := keyFree(tx, c); err != nil {
@@ -397,13 +397,9 @@ func (d *Desk) requested(c writ.Call, dec writ.Decision, approvers int) (store.I
 	return i, d.show(&i, c, dec, nil)
 }
 
-// roomFor refuses a question too many.
-func (d *Desk) roomFor(tx *store.Tx, agent string) error {
+// roomFor refuses a question too many, where some wait already.
+func (d *Desk) roomFor(tx *store.Tx, agent string, waiting int) error {
 	t, now := d.terms(), d.now()
-	waiting, err := tx.Waiting(agent)
-	if err != nil {
-		return err
-	}
 	if waiting >= t.MaxPending {
 		return writ.Fail(writ.Conflict, fmt.Sprintf("agent %s already has %d requests waiting for a person; no more are taken until some are answered", agent, waiting), errFull)
 	}

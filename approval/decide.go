@@ -45,16 +45,23 @@ func (d *Desk) Decide(ctx context.Context, ans Answer) error {
 	if len(ans.Reason) > maxWords {
 		return tooLong("reason", ans.Reason)
 	}
-	i, err := d.request1(ctx, ans.ID)
+	look := d.store.AskedInvocation
+	if ans.Edit != nil { // another is made of it, for which it takes all
+		look = d.store.Invocation
+	}
+	i, ok, err := look(ctx, ans.ID)
+	if err == nil && (!ok || i.Asked == "") {
+		err = notFound(ans.ID)
+	}
 	if err != nil {
 		return err
 	}
 	if ans.Approve && i.Status == "pending" { // nobody agrees to what cannot be shown, or is not as it was
-		s, err := d.unsealed(i)
+		b, err := d.boundBy(i)
 		if err != nil {
 			return err
 		}
-		if err := d.unchanged(s); err != nil {
+		if err := d.unchanged(b); err != nil {
 			return d.drop(ctx, i, "changed", err)
 		}
 	}

@@ -46,8 +46,9 @@ type Desk struct {
 	terms   func() Terms
 	inputs  func(writ.Call) []Input
 	edit    func(ctx context.Context, c writ.Call, args string) (writ.Call, writ.Decision, error)
-	worker  string // this desk, among all that ever were
-	asked   lately // what it was asked about
+	worker  string           // this desk, among all that ever were
+	asked   lately[struct{}] // what it was asked about
+	shown   lately[opened]   // what it has shown, by digest
 
 	mu       sync.Mutex
 	changed  chan struct{}    // closed and replaced whenever some invocation changes
@@ -79,8 +80,8 @@ func NewDesk(o Options) (*Desk, error) {
 		return nil, err
 	}
 	d := &Desk{
-		answers: answers,
-		store:   o.Store, ledger: o.Ledger, seal: aead, terms: o.Terms, inputs: o.Inputs, edit: o.Edit,
+		answers: answers, asked: lately[struct{}]{most: 10_000}, shown: lately[opened]{most: 64},
+		store: o.Store, ledger: o.Ledger, seal: aead, terms: o.Terms, inputs: o.Inputs, edit: o.Edit,
 		worker: "w_" + strings.ToLower(rand.Text()[:16]), changed: make(chan struct{}), held: map[string]int{}, mayHold: maxWaiting, waiting: map[string]int{}, fences: map[string]int64{},
 	}
 	if d.inputs == nil {

@@ -57,7 +57,7 @@ func (d *Desk) grant(i store.Invocation, ans Answer) (store.Grant, error) {
 	if err != nil {
 		return store.Grant{}, err
 	}
-	if !p.matches(s.call()) {
+	if !p.matches(s.bound().call()) {
 		return store.Grant{}, writ.Fail(writ.Invalid, "match: the pattern does not cover the request that it is granted from", nil)
 	}
 	plain, err := wire.Plain(p)
@@ -91,7 +91,7 @@ func patternOf(s *Shown, match map[string]string) (Pattern, error) {
 			return p, writ.Fail(writ.Invalid, fmt.Sprintf("match: the pattern of %s: %v", name, err), nil)
 		}
 	}
-	p.Names = p.fixed(s.call())
+	p.Names = p.fixed(s.bound().call())
 	return p, nil
 }
 

@@ -4,25 +4,25 @@ import "sync"
 
 // lately remembers some of what was seen before. Nothing depends on it but time: what it
 // has forgotten is looked for where it is kept.
-type lately struct {
+type lately[V any] struct {
+	most int
+
 	mu   sync.Mutex
-	seen map[string]struct{}
+	seen map[string]V
 }
 
-const manySeen = 10_000
-
-func (l *lately) add(what string) {
+func (l *lately[V]) add(what string, v V) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.seen == nil || len(l.seen) >= manySeen {
-		l.seen = map[string]struct{}{}
+	if l.seen == nil || len(l.seen) >= l.most {
+		l.seen = map[string]V{}
 	}
-	l.seen[what] = struct{}{}
+	l.seen[what] = v
 }
 
-func (l *lately) has(what string) bool {
+func (l *lately[V]) get(what string) (v V, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_, ok := l.seen[what]
-	return ok
+	v, ok = l.seen[what]
+	return v, ok
 }

@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -51,18 +52,37 @@ type Input struct {
 	Note   string `json:"note,omitempty"`
 }
 
+// bound is the part of what was shown that its row, and the files it names, are held
+// against: all that answering and taking up need.
+type bound struct {
+	Agent     string          `json:"agent"`
+	Session   string          `json:"session"`
+	Task      string          `json:"task"`
+	Tool      string          `json:"tool"`
+	Args      json.RawMessage `json:"args"`
+	Dir       string          `json:"dir"`
+	Class     string          `json:"class"`
+	Dangerous bool            `json:"dangerous"`
+	Resolved  []ResolvedName  `json:"resolved"`
+	Inputs    []Input         `json:"inputs"`
+}
+
+func (s *Shown) bound() *bound {
+	return &bound{s.Agent, s.Session, s.Task, s.Tool, s.Args, s.Dir, s.Class, s.Dangerous, s.Resolved, s.Inputs}
+}
+
 // unchanged says where a file that a request names is not as it was when it was asked.
-func (d *Desk) unchanged(s *Shown) error {
-	if slices.Equal(s.Inputs, d.inputs(s.call())) {
+func (d *Desk) unchanged(b *bound) error {
+	if slices.Equal(b.Inputs, d.inputs(b.call())) {
 		return nil
 	}
 	return writ.Fail(writ.Changed, "a file that the call names changed since it was asked about; the request is over, and the call has to be made again", nil)
 }
 
 // call is what was shown, as far as files and patterns need it.
-func (s *Shown) call() writ.Call {
-	c := writ.Call{Tool: s.Tool, Args: string(s.Args), Dir: s.Dir}
-	for _, n := range s.Resolved {
+func (b *bound) call() writ.Call {
+	c := writ.Call{Tool: b.Tool, Args: string(b.Args), Dir: b.Dir}
+	for _, n := range b.Resolved {
 		t := writ.Target{Pointer: n.Argument, Kind: writ.TargetHost, Host: n.Is}
 		if n.Path {
 			t = writ.Target{Pointer: n.Argument, Kind: writ.TargetPath, Path: n.Is}
@@ -97,6 +117,9 @@ func (d *Desk) show(i *store.Invocation, c writ.Call, dec writ.Decision, origina
 		return err
 	}
 	i.Sealed = d.sealed(plain, i.Digest)
+	if len(i.Sealed) <= smallShown {
+		d.shown.add(i.Digest, opened{i.Sealed, s.bound()})
+	}
 	return nil
 }
 
@@ -129,20 +152,59 @@ func (d *Desk) open(sealed []byte, to string) ([]byte, error) {
 // unsealed is what an open request shows. One that does not open, or is not what its
 // digest says, is an error, so that nobody agrees to what they cannot see.
 func (d *Desk) unsealed(i store.Invocation) (*Shown, error) {
-	plain, err := d.open(i.Sealed, i.Digest)
-	if err != nil {
-		return nil, altered(i, err)
-	}
 	var s Shown
-	if err := json.Unmarshal(plain, &s); err != nil {
-		return nil, altered(i, err)
+	if err := d.unseal(i, &s); err != nil {
+		return nil, err
 	}
-	want, err := digest(i, s.Inputs)
-	if err != nil || want != i.Digest || s.Agent != i.Agent || s.Tool != i.Tool || s.Session != i.Session || s.Task != i.Task ||
-		s.Class != i.Class || s.Dangerous != i.Dangerous || wire.Digest(string(s.Args)).String() != i.ArgsDigest {
-		return nil, altered(i, err)
+	if err := shows(i, s.bound()); err != nil {
+		return nil, err
 	}
 	return &s, nil
+}
+
+// opened is what opening something sealed gave, so that what was sealed here a moment ago
+// need not be opened.
+type opened struct {
+	sealed []byte
+	bound  *bound
+}
+
+// smallShown is how large what is remembered may be.
+const smallShown = 16 << 10
+
+// boundBy is the part of it that counts for an answer, and no less checked.
+func (d *Desk) boundBy(i store.Invocation) (*bound, error) {
+	b := &bound{}
+	if o, ok := d.shown.get(i.Digest); ok && bytes.Equal(o.sealed, i.Sealed) {
+		b = o.bound
+	} else if err := d.unseal(i, b); err != nil {
+		return nil, err
+	}
+	if err := shows(i, b); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+func (d *Desk) unseal(i store.Invocation, into any) error {
+	plain, err := d.open(i.Sealed, i.Digest)
+	if err == nil {
+		err = json.Unmarshal(plain, into)
+	}
+	if err != nil {
+		return altered(i, err)
+	}
+	return nil
+}
+
+// shows holds a row against what it shows.
+func shows(i store.Invocation, b *bound) error {
+	want, err := digest(i, b.Inputs)
+	if err != nil || want != i.Digest || b.Agent != i.Agent || b.Tool != i.Tool || b.Session != i.Session || b.Task != i.Task ||
+		b.Class != i.Class || b.Dangerous != i.Dangerous || wire.Digest(string(b.Args)).String() != i.ArgsDigest {
+		return altered(i, err)
+	}
+	return nil
 }
 
 func altered(i store.Invocation, cause error) error {

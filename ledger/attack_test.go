@@ -203,13 +203,14 @@ func TestTampering(t *testing.T) {
 			behind(t, dir, func(db *sql.DB) { forge(t, db, 6); resign(t, db, otherKey()) })
 		}, "head 12: the signature is not by this ledger's key", "head 4: the signature is not by this ledger's key"},
 		{"name another key in a head", statement(`UPDATE ledger_heads SET body = replace(body, '"key":"3b', '"key":"00')`), "head 12: the signature", "head 4: the signature"},
-		{"rename the chain", statement(`UPDATE ledger_chain SET chain = 'other'`), "is of another ledger", ""},
+		{"rename the chain", statement(`UPDATE ledger_chain SET chain = 'other'`), "is of another ledger", "12 entries about a call"},
 		{"an entry of another chain", statement(`UPDATE ledger SET chain = 'other' WHERE seq = 6`), "", "entry 6 is of another chain"},
 		{"a forged entry after the end", statement(`INSERT INTO ledger SELECT chain, 13, kind, call, agent, at, body, hash FROM ledger WHERE seq = 12`), "after the last signed head, entry 13", "entry 13 was edited"},
 		{"an entry far below", statement(`PRAGMA ignore_check_constraints = 1; INSERT INTO ledger SELECT chain, -9223372036854775807, kind, call, agent, at, body, hash FROM ledger WHERE seq = 12`), "", "stands where 1 belongs"},
 		{"an entry far above", statement(`INSERT INTO ledger SELECT chain, 9223372036854775807, kind, call, agent, at, body, hash FROM ledger WHERE seq = 12`), "after the last signed head", "stands where 13 belongs"},
 		{"bodies that are no bodies", statement(`UPDATE ledger SET body = char(0) || '[[[' , hash = zeroblob(32)`), "is not the one that was signed", "entry 1 was edited"},
 		{"heads that are no heads", statement(`UPDATE ledger_heads SET body = 'null', signature = zeroblob(64)`), "head 12", "head 4"},
+		{"an entry hidden from its call", statement(`DELETE FROM ledger_calls WHERE seq = 6`), "", "1 entries about a call were taken out"},
 		{"a head removed", statement(`DELETE FROM ledger_heads WHERE seq = 8`), "", ""}, // the witness still speaks for it
 
 		{"the witness without its last line", editWitness(func(l []string) []string { return l[:2] }), "", ""}, // as after a crash; it is added again
@@ -267,7 +268,11 @@ func verifyFiles(t *testing.T, dir string) *Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Verify(Source{db.Entries(t.Context()), heads, witnessOf(dir), "", Everything}, testKey().Public().(ed25519.PublicKey))
+	unlisted, err := db.Unlisted(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Verify(Source{db.Entries(t.Context()), heads, unlisted, witnessOf(dir), "", Everything}, testKey().Public().(ed25519.PublicKey))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,11 +46,12 @@ func (r *Report) problem(format string, args ...any) {
 
 // Source is a ledger to verify: a store or an exported file.
 type Source struct {
-	Entries iter.Seq2[store.Entry, error]
-	Heads   []store.Head
-	Witness string // path of a witness file; empty: none is looked at
-	Expect  string // the hash that some earlier head is known to have; empty: none
-	Through int64  // entries through this one must stand under a signed head
+	Entries  iter.Seq2[store.Entry, error]
+	Heads    []store.Head
+	Unlisted int64  // entries about a call that are not found by it
+	Witness  string // path of a witness file; empty: none is looked at
+	Expect   string // the hash that some earlier head is known to have; empty: none
+	Through  int64  // entries through this one must stand under a signed head
 }
 
 // Everything is the Through of a source that is signed to its end, as an export is.
@@ -114,6 +115,9 @@ func Verify(src Source, key ed25519.PublicKey) (*Report, error) {
 	delete(m.chains, r.Chain)
 	if len(m.chains) > 0 && r.Entries > 0 {
 		r.problem("signed heads are of another ledger: this one was replaced")
+	}
+	if src.Unlisted != 0 {
+		r.problem("%d entries about a call were taken out of, or put into, the list by which they are found", max(src.Unlisted, -src.Unlisted))
 	}
 	if !expected {
 		r.problem("no entry has the hash %s: the ledger was rolled back or replaced", src.Expect)
@@ -200,7 +204,11 @@ func (l *Ledger) Verify(ctx context.Context, witnessPath, expect string) (*Repor
 	if err != nil {
 		return nil, err
 	}
-	return Verify(Source{l.db.Entries(ctx), heads, witnessPath, expect, through}, l.Key())
+	unlisted, err := l.db.Unlisted(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return Verify(Source{l.db.Entries(ctx), heads, unlisted, witnessPath, expect, through}, l.Key())
 }
 
 // signedHeads has everything signed that is durable now, and returns the heads

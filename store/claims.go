@@ -5,15 +5,20 @@ package store
 // ended, when it is about something else, or when its tool is not registered any more
 // as it was approved (A13, A14).
 func (tx *Tx) ClaimInvocation(id, subject, worker, now, lease string) (fence int64, ok bool, err error) {
-	ok, err = tx.changed(`UPDATE tool_invocations SET worker = $1, fence = fence + 1, claimed_at = $2, lease_until = $3
+	const claim = `UPDATE tool_invocations SET worker = $1, fence = fence + 1, claimed_at = $2, lease_until = $3
 		WHERE id = $4 AND subject = $5 AND status = 'running' AND worker = '' AND expires_at > $6
 		AND EXISTS (SELECT 1 FROM tools_registry r WHERE r.key = tool_invocations.tool_key AND r.definition = tool_invocations.definition AND r.dangerous <= tool_invocations.dangerous
-		AND (CASE r.egress_class WHEN 'none' THEN 0 WHEN 'read_only' THEN 1 ELSE 2 END) <= (CASE tool_invocations.egress_class WHEN 'none' THEN 0 WHEN 'read_only' THEN 1 ELSE 2 END))`,
-		worker, now, lease, id, subject, now)
+		AND (CASE r.egress_class WHEN 'none' THEN 0 WHEN 'read_only' THEN 1 ELSE 2 END) <= (CASE tool_invocations.egress_class WHEN 'none' THEN 0 WHEN 'read_only' THEN 1 ELSE 2 END))`
+	// Nearly always it is the first, and the token known. RETURNING would have the engine
+	// make a table for one number.
+	ok, err = tx.changed(claim+` AND fence = 0`, worker, now, lease, id, subject, now)
+	if err != nil || ok {
+		return 1, ok, err
+	}
+	ok, err = tx.changed(claim, worker, now, lease, id, subject, now)
 	if err != nil || !ok {
 		return 0, false, err
 	}
-	// RETURNING would have the engine make a table for one number.
 	if err := tx.row(tx.ctx, `SELECT fence FROM tool_invocations WHERE id = $1`, id).Scan(&fence); err != nil {
 		return 0, false, tx.db.unavailable(err)
 	}

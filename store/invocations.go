@@ -96,10 +96,27 @@ func (db *DB) Standing(ctx context.Context, id string) (i Invocation, ok bool, e
 	return first(look(ctx, db, scanInvocation, listedColumns+` WHERE id = $1`, id))
 }
 
+// askedNames is what an answer, and taking up what was approved, look at: each column
+// costs time, and these two are waited for.
+const askedNames = `id, tool_key, definition, agent, session, task, risk, egress_class, dangerous, args_sha256, idempotency_key,
+	asked, subject, digest, quorum, not_by, edit_of, requested_at, expires_at, status, decided_by, worker`
+
+func scanAsked(rows *sql.Rows) (i Invocation, err error) {
+	err = rows.Scan(&i.ID, &i.Tool, &i.Definition, &i.Agent, &i.Session, &i.Task, &i.Risk, &i.Class, &i.Dangerous, &i.ArgsDigest, &i.Key,
+		&i.Asked, &i.Subject, &i.Digest, &i.Quorum, &i.NotBy, &i.EditOf, &i.Requested, &i.Expires, &i.Status, &i.By, &i.Worker, &i.Sealed)
+	return i, err
+}
+
+// AskedInvocation is Invocation with no more than an answer to it needs.
+func (db *DB) AskedInvocation(ctx context.Context, id string) (i Invocation, ok bool, err error) {
+	return first(look(ctx, db, scanAsked, `SELECT `+askedNames+`, sealed FROM tool_invocations WHERE id = $1`, id))
+}
+
 // OpenInvocation finds the one that is asked about, or runs, for a call as it was
-// asked; with what it shows where it is approved and nobody has taken it up.
+// asked: no more than taking it up needs, with what it shows where it is approved and
+// nobody has.
 func (db *DB) OpenInvocation(ctx context.Context, asked string) (i Invocation, ok bool, err error) {
-	return first(look(ctx, db, scanInvocation, `SELECT n, `+invocationNames+`, CASE WHEN status = 'running' AND worker = '' THEN sealed END FROM tool_invocations
+	return first(look(ctx, db, scanAsked, `SELECT `+askedNames+`, CASE WHEN status = 'running' AND worker = '' THEN sealed END FROM tool_invocations
 		WHERE asked = $1 AND asked <> '' AND completed_at = ''`, asked))
 }
 
@@ -119,12 +136,19 @@ func (db *DB) There(ctx context.Context, asked, agent, tool string) (t There, er
 	return t, err
 }
 
-// There is the same as it is in this transaction.
-func (tx *Tx) There(asked, agent, tool string) (t There, err error) {
-	if err := tx.row(tx.ctx, there, asked, agent, tool).Scan(&t.Open, &t.Outcome, &t.Grant); err != nil {
-		return t, tx.db.unavailable(err)
+// There is the same as it is in this transaction, and how many requests the agent, with
+// those it delegated to, has waiting. What is over counts until somebody ends it: sweep
+// first.
+func (tx *Tx) There(asked, agent, tool string) (t There, waiting int, err error) {
+	base, _, _ := strings.Cut(agent, "/") // a child's name begins with its parent's
+	// "0" comes right after "/", so the range is every name below base.
+	err = tx.row(tx.ctx, there+`, (SELECT count(*) FROM tool_invocations WHERE status = 'pending' AND agent = $4)
+		+ (SELECT count(*) FROM tool_invocations WHERE status = 'pending' AND agent > $5 AND agent < $6)`,
+		asked, agent, tool, base, base+"/", base+"0").Scan(&t.Open, &t.Outcome, &t.Grant, &waiting)
+	if err != nil {
+		return t, 0, tx.db.unavailable(err)
 	}
-	return t, nil
+	return t, waiting, nil
 }
 
 // KeyedInvocation finds the one that an agent made with a key of its own, or that was
@@ -200,6 +224,11 @@ const startInvocation = `INSERT INTO tool_invocations (` + invocationNames + `, 
 	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 0, $13, $14, $15, $16, $17, '', '', '', 0, '', '', $18, '',
 	'running', 'not_required', '', 0, '', '', '', $18, $18, '', $19, 1, $20, '', '', NULL, NULL, NULL, NULL)`
 
+// askInvocation is the same for a request.
+const askInvocation = `INSERT INTO tool_invocations (` + invocationNames + `, sealed)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26,
+	'pending', 'pending', '', 0, '', '', '', '', '', '', '', 0, '', '', '', NULL, NULL, NULL, $27)`
+
 // AddInvocation adds one as it begins: pending, running or denied. It reports false,
 // having changed nothing, when the database refuses it: its tool is not registered as
 // it was decided about, or counts as more by now.
@@ -211,6 +240,9 @@ func (tx *Tx) AddInvocation(i *Invocation) (bool, error) {
 	args := i.fields()
 	for n, p := range args {
 		args[n] = deref(p)
+	}
+	if i.Status == "pending" && i.Approval == "pending" {
+		return tx.taken(askInvocation, append(args[:26:26], i.Sealed)...)
 	}
 	return tx.taken(insertInvocation, append(args, i.Sealed)...)
 }
@@ -236,15 +268,6 @@ func deref(p any) any {
 		}
 	}
 	return nil
-}
-
-// Waiting counts the requests that an agent, with those it delegated to, has
-// waiting. What is over counts until somebody ends it: sweep first.
-func (tx *Tx) Waiting(agent string) (int, error) {
-	base, _, _ := strings.Cut(agent, "/") // a child's name begins with its parent's
-	// "0" comes right after "/", so the range is every name below base.
-	return tx.count(`SELECT (SELECT count(*) FROM tool_invocations WHERE status = 'pending' AND agent = $1)
-		+ (SELECT count(*) FROM tool_invocations WHERE status = 'pending' AND agent > $2 AND agent < $3)`, base, base+"/", base+"0")
 }
 
 // Asked counts the requests that an agent, with those it delegated to, made since a

@@ -34,11 +34,7 @@ const insertEntry = `INSERT INTO ledger (chain, seq, kind, call, agent, at, body
 
 // Append adds one entry.
 func (tx *Tx) Append(e Entry) error {
-	_, err := tx.db.entry.ExecContext(tx.ctx, e.Chain, e.Seq, e.Kind, e.Call, e.Agent, e.At, e.Body, e.Hash[:])
-	if err != nil {
-		return tx.db.unavailable(err)
-	}
-	return nil
+	return tx.exec(insertEntry, e.Chain, e.Seq, e.Kind, e.Call, e.Agent, e.At, e.Body, e.Hash[:])
 }
 
 // SetHead adds a signed head.
@@ -64,10 +60,14 @@ func (db *DB) Chain(ctx context.Context) (chain string, seq int64, last writ.Dig
 	return chain, seq, last, nil
 }
 
+// sinceHead is the entries after the last signed head, which the list of calls does not
+// have yet.
+const sinceHead = ` seq > (SELECT coalesce(max(h.seq), 0) FROM ledger_heads h WHERE h.chain = (SELECT chain FROM ledger_chain))`
+
 // FirstOf is the number of the first entry about a call; 1 where there is none.
 func (db *DB) FirstOf(ctx context.Context, call string) (int64, error) {
 	var seq int64
-	err := db.row(ctx, `SELECT coalesce(min(seq), 1) FROM ledger WHERE call = $1 AND call <> ''`, call).Scan(&seq)
+	err := db.row(ctx, `SELECT coalesce((SELECT min(seq) FROM ledger_calls WHERE call = $1), (SELECT min(seq) FROM ledger WHERE`+sinceHead+` AND call = $1 AND call <> ''), 1)`, call).Scan(&seq)
 	if err != nil {
 		return 0, db.unavailable(err)
 	}
@@ -91,7 +91,8 @@ func (db *DB) After(ctx context.Context, seq int64, n int) ([]Entry, error) {
 
 // OfCall lists the entries about one call.
 func (db *DB) OfCall(ctx context.Context, call string) ([]Entry, error) {
-	return query(ctx, db, scanEntry, entryColumns+` WHERE call = $1 ORDER BY seq`, call)
+	return query(ctx, db, scanEntry, entryColumns+` WHERE seq IN (SELECT seq FROM ledger_calls WHERE call = $1)
+		UNION ALL `+entryColumns+` WHERE`+sinceHead+` AND call = $1 ORDER BY seq`, call)
 }
 
 // Entries walks the whole ledger in order of insertion, in pages, so that a long
@@ -115,6 +116,16 @@ func (db *DB) Entries(ctx context.Context) iter.Seq2[Entry, error] {
 			}
 		}
 	}
+}
+
+// Unlisted counts the entries under a signed head that the list of calls does not have:
+// somebody took them out of it.
+func (db *DB) Unlisted(ctx context.Context) (n int64, err error) {
+	err = db.row(ctx, `SELECT (SELECT count(*) FROM ledger WHERE call <> '' AND NOT`+sinceHead+`) - (SELECT count(*) FROM ledger_calls)`).Scan(&n)
+	if err != nil {
+		return 0, db.unavailable(err)
+	}
+	return n, nil
 }
 
 // Heads lists every signed head in order.

@@ -22,11 +22,11 @@ type DB struct {
 	pool    *sql.DB
 	writer  *sql.Conn
 	writing sync.Mutex // who has the writer
-	entry   *sql.Stmt  // these three run for every call, so they are prepared
-	begin   *sql.Stmt
+	begin   *sql.Stmt  // these two run for every change, so they are prepared
 	commit  *sql.Stmt
-	writes  map[string]*sql.Stmt // what the writer ran before, by its text; the writer's alone
-	reads   sync.Map             // the same of the pool, from string to *sql.Stmt
+	writes  map[string]statement // what the writer ran before, by its text; the writer's alone
+	reads   sync.Map             // the same of the pool, from string to statement
+	placed  bool
 	refused func(error) bool
 	explain func(error) error
 	release func() error
@@ -34,6 +34,7 @@ type DB struct {
 
 // Options are what an engine knows that the queries do not.
 type Options struct {
+	Placed  bool              // parameters are ? instead of $1, which is faster there
 	Refused func(error) bool  // whether a guard of the schema refused a statement, which then changed nothing
 	Explain func(error) error // turns an engine's error into one that says what to do
 	Release func() error      // gives up the lock on the store
@@ -45,8 +46,8 @@ func New(ctx context.Context, pool *sql.DB, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := &DB{pool: pool, writer: conn, refused: o.Refused, explain: o.Explain, release: o.Release, writes: map[string]*sql.Stmt{}}
-	for text, stmt := range map[string]**sql.Stmt{insertEntry: &db.entry, "BEGIN IMMEDIATE": &db.begin, "COMMIT": &db.commit} {
+	db := &DB{pool: pool, writer: conn, refused: o.Refused, explain: o.Explain, release: o.Release, placed: o.Placed, writes: map[string]statement{}}
+	for text, stmt := range map[string]**sql.Stmt{"BEGIN IMMEDIATE": &db.begin, "COMMIT": &db.commit} {
 		if *stmt, err = conn.PrepareContext(ctx, text); err != nil {
 			return nil, errors.Join(err, conn.Close())
 		}
@@ -61,10 +62,10 @@ func (db *DB) Close() error {
 		errs = append(errs, stmt.Close())
 	}
 	db.reads.Range(func(_, stmt any) bool {
-		errs = append(errs, stmt.(*sql.Stmt).Close())
+		errs = append(errs, stmt.(statement).Close())
 		return true
 	})
-	return errors.Join(errors.Join(errs...), db.entry.Close(), db.begin.Close(), db.commit.Close(), db.writer.Close(), db.pool.Close(), db.release())
+	return errors.Join(errors.Join(errs...), db.begin.Close(), db.commit.Close(), db.writer.Close(), db.pool.Close(), db.release())
 }
 
 // Tx is one transaction on the writing connection.
@@ -174,7 +175,7 @@ func (tx *Tx) run(query string, args ...any) (sql.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return stmt.ExecContext(tx.ctx, args...)
+	return stmt.ExecContext(tx.ctx, stmt.args(args)...)
 }
 
 // row asks for one row, inside the transaction.
@@ -183,16 +184,16 @@ func (tx *Tx) row(ctx context.Context, query string, args ...any) scanner {
 	if err != nil {
 		return failed{err}
 	}
-	return stmt.QueryRowContext(ctx, args...)
+	return stmt.QueryRowContext(ctx, stmt.args(args)...)
 }
 
 // prepared is a statement as the writer keeps it. Making one costs more than running
 // it, with all the triggers that go with it; texts are few and never made up.
-func (tx *Tx) prepared(query string) (*sql.Stmt, error) {
-	if stmt := tx.db.writes[query]; stmt != nil {
+func (tx *Tx) prepared(query string) (statement, error) {
+	if stmt, ok := tx.db.writes[query]; ok {
 		return stmt, nil
 	}
-	stmt, err := tx.db.writer.PrepareContext(context.WithoutCancel(tx.ctx), query)
+	stmt, err := tx.db.prepare(context.WithoutCancel(tx.ctx), tx.db.writer, query)
 	if err == nil {
 		tx.db.writes[query] = stmt
 	}
@@ -200,16 +201,16 @@ func (tx *Tx) prepared(query string) (*sql.Stmt, error) {
 }
 
 // prepared is a statement as the pool keeps it.
-func (db *DB) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
+func (db *DB) prepared(ctx context.Context, query string) (statement, error) {
 	if stmt, ok := db.reads.Load(query); ok {
-		return stmt.(*sql.Stmt), nil
+		return stmt.(statement), nil
 	}
-	stmt, err := db.pool.PrepareContext(ctx, query)
+	stmt, err := db.prepare(ctx, db.pool, query)
 	if err != nil {
-		return nil, err
+		return stmt, err
 	}
 	if first, there := db.reads.LoadOrStore(query, stmt); there {
-		return first.(*sql.Stmt), stmt.Close()
+		return first.(statement), stmt.Close()
 	}
 	return stmt, nil
 }
@@ -220,7 +221,7 @@ func (db *DB) row(ctx context.Context, query string, args ...any) scanner {
 	if err != nil {
 		return failed{err}
 	}
-	return stmt.QueryRowContext(ctx, args...)
+	return stmt.QueryRowContext(ctx, stmt.args(args)...)
 }
 
 // scanner is a row, or why there is none.
@@ -236,7 +237,7 @@ func query[T any](ctx context.Context, db *DB, scan func(*sql.Rows) (T, error), 
 	if err != nil {
 		return nil, db.unavailable(err)
 	}
-	rows, err := stmt.QueryContext(ctx, args...)
+	rows, err := stmt.QueryContext(ctx, stmt.args(args)...)
 	if err != nil {
 		return nil, db.unavailable(err)
 	}
@@ -273,7 +274,7 @@ func look[T any](ctx context.Context, db *DB, scan func(*sql.Rows) (T, error), t
 	if err != nil {
 		return nil, db.unavailable(err)
 	}
-	rows, err := stmt.QueryContext(ctx, args...)
+	rows, err := stmt.QueryContext(ctx, stmt.args(args)...)
 	if err != nil {
 		return nil, db.unavailable(err)
 	}

@@ -94,6 +94,18 @@ var looks = []struct {
 		_, _, err := db.Invocation(context.Background(), "x")
 		return err
 	}, []string{"SEARCH tool_invocations USING INDEX sqlite_autoindex_tool_invocations_1 (id=?)"}},
+	{"one to answer", func(db *store.DB, _ *store.Tx) error {
+		_, _, err := db.AskedInvocation(context.Background(), "x")
+		return err
+	}, []string{"SEARCH tool_invocations USING INDEX sqlite_autoindex_tool_invocations_1 (id=?)"}},
+	{"the entries about a call", func(db *store.DB, _ *store.Tx) error {
+		_, err := db.OfCall(context.Background(), "x")
+		return err
+	}, []string{"SEARCH ledger USING INTEGER PRIMARY KEY (rowid=?); LIST SUBQUERY 1; SEARCH ledger_calls USING PRIMARY KEY (call=?)"}},
+	{"the first entry about a call", func(db *store.DB, _ *store.Tx) error {
+		_, err := db.FirstOf(context.Background(), "x")
+		return err
+	}, []string{"SEARCH ledger_calls USING PRIMARY KEY (call=?)"}},
 	{"the open one", func(db *store.DB, _ *store.Tx) error {
 		_, _, err := db.OpenInvocation(context.Background(), "x")
 		return err
@@ -126,7 +138,7 @@ var looks = []struct {
 		_, err := db.PendingInvocations(context.Background(), "x")
 		return err
 	}, []string{"SCAN tool_invocations USING INDEX invocations_pending"}},
-	{"how many wait", func(_ *store.DB, tx *store.Tx) error { _, err := tx.Waiting("a"); return err }, []string{"INDEX invocations_pending_agent"}},
+	{"how many wait", func(_ *store.DB, tx *store.Tx) error { _, _, err := tx.There("x", "a", "x"); return err }, []string{"INDEX invocations_pending_agent"}},
 	{"how many were asked", func(_ *store.DB, tx *store.Tx) error { _, err := tx.Asked("a", "2026"); return err }, []string{
 		"INDEX invocations_asked (agent=? AND requested_at>?)", "INDEX invocations_asked (agent>? AND agent<?)"}},
 	{"a claim", func(_ *store.DB, tx *store.Tx) error {

@@ -76,7 +76,7 @@ func open(ctx context.Context, path string, release func() error) (*store.DB, er
 	if err := checkSchema(ctx, pool); err != nil {
 		return nil, errors.Join(fmt.Errorf("open the store: %w", explain(err)), pool.Close())
 	}
-	db, err := store.New(ctx, pool, store.Options{Refused: refused, Explain: explain, Release: release})
+	db, err := store.New(ctx, pool, store.Options{Placed: true, Refused: refused, Explain: explain, Release: release})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open the store: %w", explain(err)), pool.Close())
 	}

@@ -49,6 +49,7 @@ func TestConformance(t *testing.T) {
 		{Name: "a text for a hash", SQL: `INSERT INTO ledger SELECT chain, 4, kind, call, agent, at, body, '0123456789abcdef0123456789abcdef' FROM ledger WHERE seq = 3`},
 		{Name: "a blob for a body", SQL: `INSERT INTO ledger SELECT chain, 4, kind, call, agent, at, CAST(body AS BLOB), hash FROM ledger WHERE seq = 3`},
 		{Name: "replace a head", SQL: `REPLACE INTO ledger_heads SELECT chain, seq, 'x', signature FROM ledger_heads`},
+		{Name: "replace where an entry is found", SQL: `REPLACE INTO ledger_calls SELECT call, seq FROM ledger_calls; UPDATE OR REPLACE ledger_calls SET seq = 1`},
 		{Name: "replace the chain", SQL: `REPLACE INTO ledger_chain SELECT chain FROM ledger_chain; REPLACE INTO ledger_chain (rowid, chain) VALUES (1, 'other')`},
 		{Name: "replace a revoked token", SQL: `REPLACE INTO tokens SELECT id, agent, hash, created_at, '' FROM tokens WHERE id = 'revoked'`},
 		{Name: "push a token out by its hash", SQL: `REPLACE INTO tokens SELECT 'new', agent, hash, created_at, '' FROM tokens WHERE id = 'revoked'`},

@@ -90,7 +90,7 @@ func (e Engine) testLedger(t *testing.T) {
 				return err
 			}
 		}
-		return tx.SetHead(store.Head{Chain: chain, Seq: 2, Body: "{}", Signature: make([]byte, 64)})
+		return tx.SetHead(store.Head{Chain: chain, Seq: 3, Body: "{}", Signature: make([]byte, 64)})
 	})
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
@@ -108,17 +108,27 @@ func (e Engine) testLedger(t *testing.T) {
 		all = append(all, e)
 	}
 	for name, list := range map[string][2][]store.Entry{
-		"all":   {all, want},
-		"after": {must(db.After(t.Context(), 10, 5)), want[10:15]},
-		"call":  {must(db.OfCall(t.Context(), "call7")), want[14:16]},
-		"none":  {must(db.OfCall(t.Context(), "%")), []store.Entry{}},
+		"all":                  {all, want},
+		"after":                {must(db.After(t.Context(), 10, 5)), want[10:15]},
+		"call":                 {must(db.OfCall(t.Context(), "call7")), want[14:16]},
+		"under a head":         {must(db.OfCall(t.Context(), "call0")), want[0:2]},
+		"on both sides of one": {must(db.OfCall(t.Context(), "call1")), want[2:4]},
+		"none":                 {must(db.OfCall(t.Context(), "%")), []store.Entry{}},
 	} {
 		if !cmp.Equal(list[0], list[1]) {
 			t.Errorf("%s: %s", name, cmp.Diff(list[1], list[0]))
 		}
 	}
+	for call, want := range map[string]int64{"call0": 1, "call1": 3, "call7": 15, "none": 1} {
+		if got, err := db.FirstOf(t.Context(), call); got != want || err != nil {
+			t.Errorf("the first of %s: %d, %v", call, got, err)
+		}
+	}
+	if n, err := db.Unlisted(t.Context()); n != 0 || err != nil {
+		t.Errorf("unlisted: %d, %v", n, err)
+	}
 	heads := must(db.Heads(t.Context()))
-	if wantHeads := []store.Head{{Chain: chain, Seq: 2, Body: "{}", Signature: make([]byte, 64)}}; !cmp.Equal(heads, wantHeads) {
+	if wantHeads := []store.Head{{Chain: chain, Seq: 3, Body: "{}", Signature: make([]byte, 64)}}; !cmp.Equal(heads, wantHeads) {
 		t.Errorf("heads: %s", cmp.Diff(wantHeads, heads))
 	}
 }

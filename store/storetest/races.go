@@ -160,10 +160,7 @@ func contend(t *testing.T, write func(func(*store.Tx) error) error, sides ...mov
 // asks adds a request as package approval does: within a limit, and once.
 func asks(i store.Invocation, limit int) move {
 	return func(tx *store.Tx) (bool, error) {
-		if n, err := tx.Waiting(i.Agent); n >= limit || err != nil {
-			return false, err
-		}
-		if open, err := tx.IsOpen(i.Asked); open || err != nil {
+		if t, n, err := tx.There(i.Asked, i.Agent, i.Tool); t.Open || n >= limit || err != nil {
 			return false, err
 		}
 		return tx.AddInvocation(&i)

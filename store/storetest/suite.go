@@ -170,7 +170,7 @@ func token(id string, n byte) store.Token {
 
 // guarded are the tables whose rows attacks are measured by.
 var guarded = []string{"tool_invocations", "tool_approvals", "grants", "invocation_results", "invocation_resolutions", "egress_events", "webhooks",
-	"ledger", "ledger_heads", "ledger_chain", "tokens", "sessions", "tasks", "uses", "definitions", "delegations"}
+	"ledger", "ledger_heads", "ledger_calls", "ledger_chain", "tokens", "sessions", "tasks", "uses", "definitions", "delegations"}
 
 // asker is a connection, or many.
 type asker interface {
