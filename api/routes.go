@@ -165,9 +165,9 @@ func routes() []route {
 		{method: get, path: "/metrics", doors: operatorDoor, who: operator, id: "metrics", summary: "Counters since the daemon started, and what there is now, as Prometheus reads them",
 			media: "text/plain", stream: showMetrics},
 
-		{method: get, path: "/v1/sandboxes", doors: operatorDoor, who: operator, id: "listSandboxes", summary: "List the sandboxes there are: in use, and kept for the next call",
-			query: paged(), reply: client.Page[client.Sandbox]{}, run: listSandboxes},
-		{method: get, path: "/v1/sandboxes/{id}", doors: operatorDoor, who: operator, id: "showSandbox", summary: "Everything that is known of a sandbox, also of one that ended not long ago",
+		{method: get, path: "/v1/sandboxes", doors: operatorDoor, who: operator, id: "listSandboxes", summary: "List the sandboxes there are: in use, and kept for the next call; or those there were",
+			query: paged(param{name: "state", about: "ended: those that are over, of daemons before too, the newest first: all that were kept or were containers", among: []string{"ended"}}), reply: client.Page[client.Sandbox]{}, run: listSandboxes},
+		{method: get, path: "/v1/sandboxes/{id}", doors: operatorDoor, who: operator, id: "showSandbox", summary: "Everything that is known of a sandbox, also of one that is over",
 			reply: client.Sandbox{}, run: showSandbox},
 		{method: post, path: "/v1/sandboxes/{id}/exec", doors: operatorDoor, who: operator, id: "execSandbox", summary: "Run a command in a sandbox that is kept and that nobody uses, confined as its calls are, with a person's passphrase",
 			body: client.SandboxExecRequest{}, reply: client.CallReply{}, refuses: callRefusals, run: execSandbox},

@@ -1,11 +1,13 @@
 package api
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/writ-run/writ/client"
 	"github.com/writ-run/writ/engine"
 	"github.com/writ-run/writ/sandbox"
+	"github.com/writ-run/writ/store"
 )
 
 func sandboxes(x *exchange) []client.Sandbox {
@@ -23,14 +25,33 @@ func sandboxOf(b sandbox.Live) client.Sandbox {
 
 func instant(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
+// wasSandbox is one that is over, as it is kept.
+func wasSandbox(s store.Sandbox) client.Sandbox {
+	return client.Sandbox{ID: s.ID, Driver: s.Driver, Agent: s.Agent, Session: s.Session, Task: s.Task, Person: s.Person, Kept: s.Kept, Since: s.Since, Used: s.Used,
+		Calls: s.Calls, Container: s.Container, Sidecar: s.Sidecar, Image: s.Image, Ended: s.Ended, Lost: s.State == "lost"}
+}
+
 func listSandboxes(x *exchange) (any, error) {
+	if x.query["state"] == "ended" {
+		return endedSandboxes(x)
+	}
 	return pageBy(x, "sandboxes", sandboxes(x), func(b client.Sandbox) string { return b.Since + b.ID })
 }
 
-func showSandbox(x *exchange) (any, error) {
-	b, err := x.engine.Sandbox(x.r.PathValue("id"))
+func endedSandboxes(x *exchange) (any, error) {
+	n, _, err := x.placeIn("ended sandboxes")
 	if err != nil {
 		return nil, err
+	}
+	rows, err := x.engine.Store().EndedSandboxes(x.r.Context(), n, x.limit()+1)
+	return pageOf(rows, x.limit(), wasSandbox, func(s store.Sandbox) string { return cursor("ended sandboxes", "back", strconv.FormatInt(s.N, 10)) }), err
+}
+
+func showSandbox(x *exchange) (any, error) {
+	b, there := x.engine.Sandbox(x.r.PathValue("id"))
+	if !there {
+		was, err := x.engine.WasSandbox(x.r.Context(), x.r.PathValue("id"))
+		return wasSandbox(was), err
 	}
 	v := sandboxOf(b.Live)
 	v.Confine = &b.Confine

@@ -27,8 +27,10 @@ type Sandbox struct {
 	Sidecar   string `json:"sidecar,omitempty" jsonschema:"of the container that is its way out"`
 	Image     string `json:"image,omitempty"`
 
-	// Of one that is shown, which can be one that ended not long ago; lists leave it out.
-	Ended   string            `json:"ended,omitempty" jsonschema:"when it ended; left out: it is there"`
+	Ended string `json:"ended,omitempty" jsonschema:"when it ended; left out: it is there"`
+	Lost  bool   `json:"lost,omitempty" jsonschema:"its daemon was gone before it, and the next one found it so"`
+
+	// Of one that is shown, while this daemon remembers it; lists leave it out.
 	Confine *writ.Confinement `json:"confinement,omitempty" jsonschema:"what the last call in it could reach; lists leave it out"`
 	Runs    []SandboxRun      `json:"runs,omitempty" jsonschema:"the last commands that ended in it, the oldest first; lists leave them out"`
 }
@@ -56,7 +58,13 @@ type SandboxExecRequest struct {
 // Sandboxes lists the sandboxes there are, the oldest first.
 func (c *Client) Sandboxes() List[Sandbox] { return list[Sandbox](c, "/v1/sandboxes") }
 
-// Sandbox is one of them, or one that ended not long ago.
+// EndedSandboxes lists those there were, the newest first: all that were kept or were
+// containers.
+func (c *Client) EndedSandboxes() List[Sandbox] {
+	return list[Sandbox](c, "/v1/sandboxes", "state", "ended")
+}
+
+// Sandbox is one of either.
 func (c *Client) Sandbox(ctx context.Context, id string) (Sandbox, error) {
 	var out Sandbox
 	err := c.do(ctx, "GET", "/v1/sandboxes/"+url.PathEscape(id), nil, &out)

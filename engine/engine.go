@@ -87,6 +87,7 @@ type Engine struct {
 	docker     *docker.Driver
 	boxes      *sandbox.Boxes
 	shipping   *shipping
+	boxNotes   boxNotes
 	closers    []io.Closer // drivers that keep something running
 	jobs       *exec.Jobs
 	builtins   []*tool.Tool
@@ -212,7 +213,7 @@ func (e *Engine) build(cfg *config.Config, launcher []string, servers []Server) 
 	e.boxes, e.shipping = sandbox.NewBoxes(e.drivers, lifecycle(cfg)), newShipping(e.log)
 	e.boxes.Tell(e.report(cfg))
 	e.webhooks.e = e
-	e.closers = append(e.closers, &e.upstreams, e.boxes, own, e.docker, e.shipping, &e.webhooks)
+	e.closers = append(e.closers, &e.upstreams, e.boxes, own, e.docker, &e.boxNotes, e.shipping, &e.webhooks)
 	e.jobs = exec.NewJobs(e.boxes, e.now, e.log)
 	e.jobs.OnEnd = e.jobEnded
 	var err error
@@ -276,6 +277,9 @@ func (e *Engine) open(ctx context.Context, cfg *config.Config, loaded []*define.
 		return err
 	}
 	if err := errors.Join(e.desk.Recover(ctx), e.desk.Sweep(ctx)); err != nil {
+		return err
+	}
+	if err := e.boxNotes.begin(ctx, e); err != nil {
 		return err
 	}
 	if err := errors.Join(e.upstreams.keep(cfg), e.webhooks.keep(ctx, cfg)); err != nil {

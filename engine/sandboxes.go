@@ -7,23 +7,28 @@ import (
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/ledger"
 	"github.com/writ-run/writ/sandbox"
+	"github.com/writ-run/writ/store"
 	"github.com/writ-run/writ/wire"
 )
 
 // Sandboxes lists the boxes there are: in use, and kept for the next call.
 func (e *Engine) Sandboxes() []sandbox.Live { return e.boxes.List() }
 
-// Sandbox is everything that is known of one of them, or of one that ended not long ago.
-func (e *Engine) Sandbox(id string) (sandbox.Shown, error) {
-	s, ok := e.boxes.Show(id)
-	if !ok {
-		return s, noSandbox(id)
+// Sandbox is everything that is known of one of them, or of one that ended not long ago;
+// else WasSandbox has what is kept.
+func (e *Engine) Sandbox(id string) (sandbox.Shown, bool) { return e.boxes.Show(id) }
+
+// WasSandbox is what is kept of one that ended long ago, or with a daemon before.
+func (e *Engine) WasSandbox(ctx context.Context, id string) (store.Sandbox, error) {
+	s, ok, err := e.store.Sandbox(ctx, id)
+	if err == nil && !ok {
+		err = noSandbox(id)
 	}
-	return s, nil
+	return s, err
 }
 
 func noSandbox(id string) error {
-	return writ.Fail(writ.NotFound, fmt.Sprintf("there is no sandbox %q, or it ended long ago; 'writ sandbox list' shows those there are", clip(id)), nil)
+	return writ.Fail(writ.NotFound, fmt.Sprintf("there is no sandbox %q; 'writ sandbox list' shows those there are, and with --ended those there were", clip(id)), nil)
 }
 
 // KillSandbox ends a box and what runs in it. Like a stop it needs nobody's passphrase.

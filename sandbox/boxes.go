@@ -38,6 +38,7 @@ type Boxes struct {
 	mu     sync.Mutex
 	keep   Lifecycle
 	report Report
+	noted  func(Shown)
 	live   map[*entry]struct{} // kept ones, and those in use
 	turns  map[key]*turn
 	gone   []Shown // the last that have ended
@@ -60,6 +61,10 @@ func (b *Boxes) Use(keep Lifecycle) {
 	}
 }
 
+// Note has somebody told of each box that is kept, or is a container, when it begins and
+// when it ends. It must not wait, and is set before the first box.
+func (b *Boxes) Note(noted func(Shown)) { b.noted = noted }
+
 // Drivers are those it starts boxes with.
 func (b *Boxes) Drivers() Set { return b.drivers }
 
@@ -75,6 +80,7 @@ type entry struct {
 	confine writ.Confinement // of the last call in it
 	dir     string           // and where that began
 	runs    []Run            // the last ones
+	noted   bool             // somebody was told that it began
 
 	doomed bool               // it ends instead of being kept on
 	kill   context.CancelFunc // of the call in it
@@ -191,6 +197,10 @@ func (b *Boxes) tracked(d Driver, w writ.Writ, e *entry, box Box, told *telling,
 	e.Calls++
 	e.doomed = e.doomed || b.closed
 	b.live[e] = struct{}{}
+	if b.noted != nil && !e.noted && (e.Kept || e.Container != "") {
+		e.noted = true
+		b.noted(e.shown())
+	}
 	stop, kill := context.WithCancel(context.Background())
 	e.kill = kill
 	told.run.Box, told.run.Driver = e.ID, e.Driver

@@ -57,6 +57,9 @@ func (b *Boxes) forget(e *entry) {
 	delete(b.live, e)
 	s := e.shown()
 	s.Ended, s.Call, s.Tool = time.Now(), "", ""
+	if e.noted {
+		b.noted(s)
+	}
 	b.gone = append(b.gone, s)
 	if len(b.gone) > lastBoxes {
 		b.gone = slices.Delete(b.gone, 0, 1)

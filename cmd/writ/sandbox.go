@@ -21,16 +21,27 @@ func (a *app) sandboxCommand() *cobra.Command {
 const aSandbox = "the id of a sandbox; 'writ sandbox list' shows them"
 
 func (a *app) sandboxList() *cobra.Command {
-	return &cobra.Command{
+	ended, limit := false, number{n: 50, least: 1, most: 1000}
+	c := &cobra.Command{
 		Use: "list", Short: "List the sandboxes there are, the oldest first", Args: exactly(0, "no arguments"),
 		Long: `List the sandboxes there are. A kept one is used again by calls of the same agent, for
 the same person, in the same session, that reach the same; what one call leaves in
-it is not there for the next (sandboxing.lifecycle).`,
-		Example: "  writ sandbox list\n  writ sandbox list --json",
+it is not there for the next (sandboxing.lifecycle).
+
+With --ended those there were, the newest first, also of daemons before: all that were
+kept, and all containers. One that was lost was there when its daemon was gone.`,
+		Example: "  writ sandbox list\n  writ sandbox list --json\n  writ sandbox list --ended --limit 10",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.connect(cmd.Context())
 			if err != nil {
 				return err
+			}
+			if ended {
+				page, err := c.EndedSandboxes().Page(cmd.Context(), limit.n, "")
+				if err != nil {
+					return err
+				}
+				return a.endedSandboxes(page)
 			}
 			all, err := c.Sandboxes().All(cmd.Context())
 			if err != nil {
@@ -51,6 +62,32 @@ it is not there for the next (sandboxing.lifecycle).`,
 			return w.Flush()
 		},
 	}
+	c.Flags().BoolVar(&ended, "ended", false, "those there were, the newest first")
+	c.Flags().Var(&limit, "limit", "with --ended: how many; at most 1000")
+	return c
+}
+
+func (a *app) endedSandboxes(page client.Page[client.Sandbox]) error {
+	if a.json {
+		return printJSON(page.Data)
+	}
+	if len(page.Data) == 0 {
+		fmt.Println("there were none that were kept, and no containers")
+		return nil
+	}
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "ID\tDRIVER\tAGENT\tCONTAINER\tCALLS\tSINCE\tENDED")
+	for _, b := range page.Data {
+		over := toSecond(b.Ended)
+		if b.Lost {
+			over = "lost, found " + over
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n", b.ID, b.Driver, oneLine(b.Agent), oneLine(shortID(b.Container)), b.Calls, toSecond(b.Since), over)
+	}
+	if page.HasMore {
+		defer fmt.Fprintln(os.Stderr, "older ones are left out; --limit shows up to 1000")
+	}
+	return w.Flush()
 }
 
 func runsNow(b client.Sandbox) string {

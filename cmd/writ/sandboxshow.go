@@ -16,7 +16,7 @@ func (a *app) sandboxShow() *cobra.Command {
 	return &cobra.Command{
 		Use: "show ID", Short: "Show everything that is known of a sandbox", Args: exactly(1, aSandbox), ValidArgsFunction: a.offer(sandboxIDs),
 		Long: `Show a sandbox: whose it is, what it is made of, what it reaches, and the last commands
-in it. The last 64 that have ended are known too, until the daemon ends.`,
+in it. Of one that is over the commands are known for a while, and the rest is kept.`,
 		Example: "  writ sandbox show box_abc123\n  writ sandbox show box_abc123 --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.connect(cmd.Context())
@@ -40,10 +40,14 @@ func showSandbox(b client.Sandbox) error {
 	if b.Ended != "" {
 		runs = ""
 	}
+	lost := ""
+	if b.Lost {
+		lost = "its daemon was gone before it; the next one found it so"
+	}
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	for _, f := range [][2]string{{"id", b.ID}, {"driver", b.Driver}, {"container", b.Container}, {"sidecar", b.Sidecar}, {"image", b.Image},
 		{"agent", b.Agent}, {"acts for", b.Person}, {"session", b.Session}, {"task", b.Task},
-		{"runs", runs}, {"calls", fmt.Sprint(b.Calls)}, {"since", toSecond(b.Since)}, {"used", toSecond(b.Used)}, {"ended", b.Ended}} {
+		{"runs", runs}, {"calls", fmt.Sprint(b.Calls)}, {"since", toSecond(b.Since)}, {"used", toSecond(b.Used)}, {"ended", b.Ended}, {"lost", lost}} {
 		if f[1] != "" {
 			fmt.Fprintf(w, "%s\t%s\n", f[0], oneLine(f[1]))
 		}

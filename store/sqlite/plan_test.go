@@ -23,7 +23,7 @@ func TestEveryGuardIsTried(t *testing.T) {
 	shut(t, dir)
 	tried, n := storetest.Tried(), 0
 	rows, err := raw(t, dir).QueryContext(t.Context(), `SELECT name FROM sqlite_schema WHERE type = 'trigger' AND tbl_name IN
-		('tools_registry', 'class_waivers', 'tool_invocations', 'tool_approvals', 'grants', 'invocation_results', 'invocation_resolutions', 'invocation_keys', 'egress_events', 'webhooks')`)
+		('tools_registry', 'class_waivers', 'tool_invocations', 'tool_approvals', 'grants', 'invocation_results', 'invocation_resolutions', 'invocation_keys', 'egress_events', 'webhooks', 'sandboxes')`)
 	if err != nil {
 		t.Fatal(err)
 	}

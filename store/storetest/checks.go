@@ -205,7 +205,7 @@ var invocationControls = []string{
 // Tried names every trigger whose absence the suite notices.
 func Tried() map[string]bool {
 	out := map[string]bool{"class_waivers_end": true} // see testRegistry
-	for _, a := range slices.Concat(registryAttacks, invocationAttacks, egressAttacks, webhookAttacks) {
+	for _, a := range slices.Concat(registryAttacks, invocationAttacks, egressAttacks, webhookAttacks, sandboxAttacks) {
 		for _, name := range strings.Fields(a.by) {
 			out[name] = true
 		}

@@ -66,6 +66,8 @@ func Run(t *testing.T, e Engine) {
 	t.Run("secrets", e.testSecrets)
 	t.Run("webhooks", e.testWebhooks)
 	t.Run("webhooks' guards", e.testWebhookGuards)
+	t.Run("sandboxes", e.testSandboxes)
+	t.Run("sandboxes' guards", e.testSandboxGuards)
 	t.Run("ledger", e.testLedger)
 	t.Run("transactions", e.testTransactions)
 	t.Run("guards", e.testGuards)
@@ -169,7 +171,7 @@ func token(id string, n byte) store.Token {
 }
 
 // guarded are the tables whose rows attacks are measured by.
-var guarded = []string{"tool_invocations", "tool_approvals", "grants", "invocation_results", "invocation_resolutions", "egress_events", "webhooks",
+var guarded = []string{"tool_invocations", "tool_approvals", "grants", "invocation_results", "invocation_resolutions", "egress_events", "webhooks", "sandboxes",
 	"ledger", "ledger_heads", "ledger_calls", "ledger_chain", "tokens", "sessions", "tasks", "uses", "definitions", "delegations"}
 
 // asker is a connection, or many.
