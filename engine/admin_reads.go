@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/approval"
@@ -30,11 +29,14 @@ func (a *administration) reads() map[string]admin.Handler {
 		"writ_audit_verify":     a.verify,
 		"writ_config_show":      a.showConfig,
 		"writ_config_check":     a.checkConfig,
+		"writ_connections_list": a.listConnections,
+		"writ_egress_list":      a.listEgress,
 		"writ_health_show":      a.health,
 		"writ_invocations_list": a.listInvocations,
 		"writ_invocations_show": a.showInvocation,
 		"writ_policy_explain":   a.explain,
 		"writ_sandbox_list":     a.listSandboxes,
+		"writ_sandbox_show":     a.showSandbox,
 		"writ_sandbox_doctor":   a.doctor,
 		"writ_tools_list":       a.listTools,
 		"writ_tools_show":       a.showTool,
@@ -225,20 +227,6 @@ func (a *administration) showTool(ctx context.Context, c writ.Call, args admin.A
 		return nil, err
 	}
 	return map[string]any{"definition": json.RawMessage(t.Canonical()), "digest": t.Digest.String(), "unavailable": a.unavailable(ctx, c, t.Name)}, nil
-}
-
-func (a *administration) boxes(c writ.Call) []box {
-	var out []box
-	for _, b := range a.e.Sandboxes() {
-		if a.e.Below(b.Agent, c.Agent) {
-			out = append(out, box{b.ID, b.Driver, b.Agent, b.Session, b.Task, b.Call, b.Tool, b.Kept, b.Since.UTC().Format(time.RFC3339Nano), b.Calls})
-		}
-	}
-	return out
-}
-
-func (a *administration) listSandboxes(_ context.Context, c writ.Call, args admin.Args) (any, error) {
-	return admin.Page(a.boxes(c), args), nil
 }
 
 // invocation finds a call that is the caller's, or of an agent below it.

@@ -264,7 +264,7 @@ func (f *fixture) all(who Caller, e estate) map[string]string {
 		"writ_agents_stop": {sure(object{"agent": e.who})}, "writ_agents_revoke_token": {sure(object{"agent": e.who}), sure(object{"agent": e.who, "token": e.token})},
 		"writ_approvals_revoke_grant": {sure(object{"grant": e.asked})}, "writ_sandbox_kill": {sure(object{"id": e.call})},
 		"writ_agents_list": {{}}, "writ_agents_stops": {{}}, "writ_approvals_grants": {{}}, "writ_audit_verify": {{}}, "writ_config_check": {{}}, "writ_health_show": {{}},
-		"writ_sandbox_list": {{}}, "writ_sandbox_doctor": {{}}, "writ_tools_list": {{}}, "writ_agents_start_session": {{}}, "writ_agents_start_task": {{"name": "t"}},
+		"writ_sandbox_list": {{}}, "writ_sandbox_show": {{"id": e.call}}, "writ_egress_list": {{}, {"agent": e.who}, {"call": e.call}}, "writ_connections_list": {{}}, "writ_sandbox_doctor": {{}}, "writ_tools_list": {{}}, "writ_agents_start_session": {{}}, "writ_agents_start_task": {{"name": "t"}},
 		"writ_upstreams_list": {{}}, "writ_upstreams_show": {{"server": e.who}}, "writ_upstreams_test": {{"server": e.who}},
 	}
 	src := &administration{e: f.Engine}
@@ -572,6 +572,12 @@ func TestAdministrationKillsSandboxes(t *testing.T) {
 	if got := f.says("writ_sandbox_list", object{}, by("boss")).Content; !strings.Contains(got, mine) || strings.Contains(got, theirs) || !strings.Contains(got, `"total":1}`) {
 		t.Error(got)
 	}
+	if got := f.says("writ_sandbox_show", object{"id": theirs}, by("boss")).Content; !strings.Contains(got, `"not_found"`) {
+		t.Error(got)
+	}
+	if got := f.says("writ_sandbox_show", object{"id": mine}, by("boss")).Content; !strings.Contains(got, `"tool":"shell_command"`) || strings.Contains(got, `"ended"`) {
+		t.Error(got)
+	}
 	if got := f.says("writ_sandbox_kill", sure(object{"id": theirs}), by("boss")).Content; !strings.Contains(got, `"not_found"`) {
 		t.Error(got)
 	}
@@ -580,6 +586,9 @@ func TestAdministrationKillsSandboxes(t *testing.T) {
 	}
 	if err := <-ended["kid"]; err != nil {
 		t.Error(err)
+	}
+	if got := f.says("writ_sandbox_show", object{"id": mine}, by("boss")).Content; !strings.Contains(got, `"ended":"2`) || !strings.Contains(got, `"limit":"killed by an operator"`) {
+		t.Error(got)
 	}
 	if len(boxes("stranger")) != 1 {
 		t.Error("the stranger's box is gone")

@@ -47,19 +47,6 @@ type toolOf struct {
 	Unavailable string `json:"unavailable,omitempty"`
 }
 
-type box struct {
-	ID      string `json:"id"`
-	Driver  string `json:"driver"`
-	Agent   string `json:"agent"`
-	Session string `json:"session"`
-	Task    string `json:"task"`
-	Call    string `json:"call,omitempty"`
-	Tool    string `json:"tool,omitempty"`
-	Kept    bool   `json:"kept"`
-	Since   string `json:"since"`
-	Calls   int    `json:"calls"`
-}
-
 type sessionView struct {
 	ID     string `json:"id"`
 	Agent  string `json:"agent"`

@@ -15,11 +15,11 @@ func named(name, about string) param {
 }
 
 // surface is every operation there is, by domain. A domain is a function; a new one
-// is added here: connections, egress, manifest, trust, toolsmith, analytics.
+// is added here: manifest, trust, toolsmith, analytics.
 func surface() []operation {
 	var out []operation
 	for _, domain := range [][]operation{
-		agents(), approvals(), audit(), config(), health(), invocations(), policies(), sandboxes(), tools(), upstreams(),
+		agents(), approvals(), audit(), config(), connections(), egress(), health(), invocations(), policies(), sandboxes(), tools(), upstreams(),
 	} {
 		out = append(out, domain...)
 	}
@@ -92,6 +92,23 @@ func config() []operation {
 	}
 }
 
+func connections() []operation {
+	const d = "connections"
+	name := named("name", "Which; writ_connections_list shows them.")
+	return []operation{
+		listing(d, "list", "List connections", "List the connections that you may use: which tools take them and where they lead. Credentials are put on where calls leave, and are nowhere to be read."),
+		byPerson(d, "test", "Test a connection", "writ connection test NAME", name),
+		byPerson(d, "set_secret", "Set a secret", "writ secret set NAME", name),
+	}
+}
+
+func egress() []operation {
+	return []operation{
+		listing("egress", "list", "List what left sandboxes", "List what left the sandboxes of yourself and the agents below you, and what was refused to, the newest first, with what would allow it.", whose,
+			param{name: "call", kind: text, about: "Only of this call, call_…."}, param{name: "verdict", kind: text, among: []string{"refused"}, about: "Only what was not let through."}, since, until),
+	}
+}
+
 func health() []operation {
 	return []operation{read("health", "show", "Show health", "Say that the daemon answers, its version, the policy in force, and who you are to it.")}
 }
@@ -118,6 +135,7 @@ func sandboxes() []operation {
 	const d = "sandbox"
 	return []operation{
 		listing(d, "list", "List sandboxes", "List the sandboxes of yourself and the agents below you, the oldest first."),
+		read(d, "show", "Show a sandbox", "Show a sandbox of yourself or an agent below you, also one that is over: what it is made of, and how the last commands in it ended.", named("id", "The sandbox, box_….")),
 		read(d, "doctor", "Examine the sandboxes", "Say what each sandbox driver of this machine enforces, by trying."),
 		admin(d, "kill", "Kill a sandbox", "End a sandbox of yourself or an agent below you, and what runs in it.", named("id", "The sandbox; writ_sandbox_list shows them.")),
 	}

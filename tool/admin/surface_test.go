@@ -65,7 +65,7 @@ func TestDefinitions(t *testing.T) {
 	if len(tools) != len(ops) || len(ops) < 40 {
 		t.Fatalf("%d tools of %d operations", len(tools), len(ops))
 	}
-	form := regexp.MustCompile(`^writ_(agents|approvals|audit|config|health|invocations|policy|sandbox|tools|upstreams)_[a-z]+(_[a-z]+)*$`)
+	form := regexp.MustCompile(`^writ_(agents|approvals|audit|config|connections|egress|health|invocations|policy|sandbox|tools|upstreams)_[a-z]+(_[a-z]+)*$`)
 	for i, d := range tools {
 		o := ops[i]
 		if !form.MatchString(d.Name) || d.Name != o.name || d.Title == "" || !strings.HasSuffix(d.Description, ".") {
