@@ -101,6 +101,7 @@ const (
 	WholeTreeDies Feature = "whole_tree_dies"
 	Unprivileged  Feature = "unprivileged" // no root, no capabilities, no way to regain them
 	Containerized Feature = "containerized"
+	GVisor        Feature = "gvisor" // system calls are answered by gVisor's kernel, not by the machine's
 	LimitWall     Feature = "limit_wall"
 	LimitMemory   Feature = "limit_memory"
 	LimitPids     Feature = "limit_pids"

@@ -27,7 +27,7 @@ func Main() {
 	r.programs(t)
 	r.network(t)
 	r.processes(t)
-	r.privileges()
+	r.privileges(t)
 	r.limits()
 	if err := json.NewEncoder(os.Stdout).Encode(r); err != nil {
 		os.Exit(1)
@@ -40,7 +40,7 @@ func (r *report) files(t targets) {
 	r.control(sandbox.FileRead, "read what may be read", read(own))
 	r.add(sandbox.FileRead, "read a file outside", read(t.Secret))
 	if t.Host != "" {
-		r.add(sandbox.FileRead, "read "+t.Host, readThe(t.Host, t.HostIs))
+		r.add(sandbox.FileRead, "read "+t.Host, readThe(t.Host, t.HostIs, t.GVisor))
 	}
 	mine := filepath.Join(t.Write, "file")
 	r.control(sandbox.FileWrite, "write what may be written", os.WriteFile(mine, []byte("x"), 0o644))
@@ -113,7 +113,9 @@ func (r *report) processes(t targets) {
 		r.add(sandbox.OwnProcesses, "signal the supervisor", unix.Kill(os.Getppid(), 0))
 	}
 	r.add(sandbox.OwnProcesses, "trace the supervisor", unix.PtraceAttach(os.Getppid()))
-	r.add(sandbox.OwnProcesses, "read the environment of process 1", read("/proc/1/environ"))
+	if !t.GVisor || !first() { // else it is its own
+		r.add(sandbox.OwnProcesses, "read the environment of process 1", read("/proc/1/environ"))
+	}
 	if t.Victim != 0 {
 		pid := fmt.Sprint(t.Victim)
 		r.add(sandbox.OwnProcesses, "signal a process of the same user", unix.Kill(t.Victim, 0))
@@ -126,7 +128,7 @@ func (r *report) processes(t targets) {
 	r.control(sandbox.WholeTreeDies, "leave a process behind", leave(t))
 }
 
-func (r *report) privileges() {
+func (r *report) privileges(t targets) {
 	r.add(sandbox.Unprivileged, "setuid 0", unix.Setuid(0))
 	r.add(sandbox.Unprivileged, "a user namespace", unix.Unshare(unix.CLONE_NEWUSER))
 	r.add(sandbox.Unprivileged, "mount", unix.Mount("none", "/tmp", "tmpfs", 0, ""))
@@ -134,7 +136,11 @@ func (r *report) privileges() {
 	r.control(sandbox.Unprivileged, "read its own status", err)
 	for _, want := range []string{"CapInh:\t0", "CapPrm:\t0", "CapEff:\t0", "CapBnd:\t0", "CapAmb:\t0", "NoNewPrivs:\t1", "Seccomp:\t2"} {
 		name, value, _ := strings.Cut(want, ":\t")
-		if got := field(string(b), name); strings.Trim(got, "0") == strings.Trim(value, "0") && got != "" {
+		got := field(string(b), name)
+		if got == "" && t.GVisor {
+			got = asked(name)
+		}
+		if strings.Trim(got, "0") == strings.Trim(value, "0") && got != "" {
 			r.add(sandbox.Unprivileged, name, errors.New(value))
 		} else {
 			r.add(sandbox.Unprivileged, name+" is "+got, nil)

@@ -32,7 +32,7 @@ type Start func(ctx context.Context, w writ.Writ, spec sandbox.Spec, show map[st
 
 // Run sets up things to attack, attacks them from inside boxes of a driver with this
 // program, at the path given, and looks at what became of them. Beyond are findings about
-// what nobody has to try, since it is not claimed.
+// what nobody has to try here: it is not claimed, or shown otherwise.
 func Run(ctx context.Context, program string, start Start, beyond ...sandbox.Finding) (sandbox.Features, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -41,6 +41,8 @@ func Run(ctx context.Context, program string, start Start, beyond ...sandbox.Fin
 		return nil, writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: the probe could not be prepared; the temporary directory must be writable", err)
 	}
 	defer r.close()
+	r.targets.GVisor = sandbox.Features(beyond).Has(sandbox.GVisor)
+	r.targets.HostIs = which(r.targets.Host, r.targets.GVisor)
 	args, err := json.Marshal(r.targets)
 	if err != nil {
 		return nil, writ.Fail(writ.Internal, "the probe could not be described", err)
@@ -54,7 +56,7 @@ func Run(ctx context.Context, program string, start Start, beyond ...sandbox.Fin
 	var told report
 	if err := json.Unmarshal([]byte(out.String()), &told); err != nil || exit.Code != 0 {
 		return nil, writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: the probe did not finish inside the box",
-			fmt.Errorf("exit %d %s, %w, it said: %q", exit.Code, exit.Signal, err, flood.String()))
+			fmt.Errorf("exit %d %s %s, %w, it said: %q", exit.Code, exit.Signal, exit.Limit, err, flood.String()))
 	}
 	told.add(sandbox.WholeTreeDies, "a process in a session of its own, after the command ended", gone(r.targets))
 	told.add(sandbox.LimitOutput, fmt.Sprintf("keeping all of %d bytes of output", flood.Total()), floodCut(flood))

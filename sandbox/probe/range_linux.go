@@ -34,6 +34,7 @@ type targets struct {
 	Port           int    // where something of the host listens on its loopback
 	Abstract       string // and on an abstract socket
 	Socket         string // and on one with a path, in Write
+	GVisor         bool   // its kernel answers: it has less to say of a process
 }
 
 // lock is held by what the command leaves behind.
@@ -71,7 +72,7 @@ func newRange(self string) (r *attackRange, err error) {
 	}
 	read := filepath.Join(r.dir, "read")
 	r.targets = targets{
-		Write: filepath.Join(r.dir, "write"), Read: read, Secret: filepath.Join(r.dir, "secret"), Host: hostFile(), HostIs: which(hostFile()),
+		Write: filepath.Join(r.dir, "write"), Read: read, Secret: filepath.Join(r.dir, "secret"), Host: hostFile(),
 		Hidden: filepath.Join(read, "hidden"), HiddenFile: filepath.Join(read, "hiddenfile"),
 	}
 	for _, dir := range []string{r.targets.Write, read, r.targets.Hidden} {

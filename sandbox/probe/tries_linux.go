@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -22,18 +23,21 @@ func read(path string) error {
 }
 
 // readThe reads a file, if it is that one.
-func readThe(path, is string) error {
-	if here := which(path); here != "" && here != is {
+func readThe(path, is string, gvisor bool) error {
+	if here := which(path, gvisor); here != "" && here != is {
 		return errors.New("it has one of its own there")
 	}
 	return read(path)
 }
 
 // which tells a file from others; empty: it cannot be looked at.
-func which(path string) string {
+func which(path string, gvisor bool) string {
 	var st unix.Stat_t
 	if unix.Stat(path, &st) != nil {
 		return ""
+	}
+	if gvisor { // which numbers files itself
+		return fmt.Sprint(st.Ctim.Nano())
 	}
 	return fmt.Sprintf("%d:%d", st.Dev, st.Ino)
 }
@@ -105,6 +109,29 @@ func bare(err error) error {
 		return l.Err
 	}
 	return err
+}
+
+// first reports whether this is process 1, by its own number and by what /proc calls it,
+// which could be of another table.
+func first() bool {
+	self, err := os.Readlink("/proc/self")
+	return err == nil && self == "1" && os.Getpid() == 1
+}
+
+// asked is what gVisor says when it is asked for what it does not write in a status.
+func asked(name string) string {
+	switch name {
+	case "NoNewPrivs":
+		if set, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0); err == nil {
+			return strconv.Itoa(set)
+		}
+	case "CapAmb":
+		// Whether one is set is an invalid question only where there are no such things.
+		if _, err := unix.PrctlRetInt(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_IS_SET, unix.CAP_CHOWN, 0, 0); err == unix.EINVAL {
+			return "0"
+		}
+	}
+	return ""
 }
 
 // field is the value of one line of /proc/self/status.

@@ -37,11 +37,11 @@ func hideProbes() []Probe {
 		row("in the workspace, copied", okWS, `cp -r keep copy; cat copy/hidden/canary`, gone...),
 		row("in the workspace, removed", okWS, `rmdir keep/hidden || rm -r keep`, gone...),
 		row("in the workspace, exchanged", `mkdir a b; py "call(`+renameat2Nr+`,-100,b'a',-100,b'b',2)"`,
-			`mkdir x; py "call(`+renameat2Nr+`,-100,b'keep/hidden',-100,b'x',2)"; cat x/canary`, gone...),
+			`mkdir x; py "call(`+renameat2Nr+`,-100,b'keep/hidden',-100,b'x',2)"; cat x/canary`, gone...).onGVisor(gvisor{lacks: einval}),
 		row("in the workspace, linked", okWS, `ln keep/hidden/canary h; cat h`, gone...),
 		row("unmount it", ok, `umount $HID || umount -l $HIDFILE`, eperm, "must be superuser", eacces),
 		row("connect to a socket in it", ok, `py "import socket; s=socket.socket(socket.AF_UNIX); s.connect(os.environ['HID']+'/sock'); print(s.recv(99))"`, append(away, eperm)...),
-		row("other processes", ok, `if grep -qa writ-box /proc/1/cmdline; then no its own; fi; head -c1 /proc/1/cmdline | grep -a . || no nothing`, append(away, eperm, "its own", "nothing")...),
+		row("other processes", ok, `if grep -qa writ-box /proc/1/cmdline; then no its own; fi; head -c1 /proc/1/cmdline | grep -a . || no nothing`, append(away, eperm, "its own", "nothing")...).onGVisor(gvisor{first: true}),
 		row("the host's /tmp", ok, `cat /tmp/$(basename $BASE)-$(basename $(dirname $BASE))`, away...),
 	}
 	reading = group("hide", sandbox.StateHidden, reading, confined(all), arranged(hiddenThings))

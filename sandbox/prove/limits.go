@@ -51,7 +51,7 @@ for i in range(60): threading.Thread(target=time.sleep,args=(5,),daemon=True).st
 		limited(row("temporary space, shared memory", `head -c 1M /dev/zero >/dev/shm/f`, `head -c 100M /dev/zero >/dev/shm/f`, enospc), "", writ.Limits{}),
 		limited(row("temporary space, home", `head -c 1M /dev/zero >~/f`, `head -c 100M /dev/zero >~/f`, enospc), "", writ.Limits{}),
 		limited(row("temporary names", `touch /tmp/f`, `py "
-for i in range(80000): os.close(os.open(f'/tmp/{i}',os.O_CREAT|os.O_WRONLY))"`, enospc), "", writ.Limits{}),
+for i in range(80000): os.close(os.open(f'/tmp/{i}',os.O_CREAT|os.O_WRONLY))"`, enospc), "", writ.Limits{}).onGVisor(gvisor{without: "names in /tmp are not counted"}),
 		limited(row("core files", `ulimit -c 0`, `[ "$(ulimit -c)" != 0 ] || no 0`, "0"), "", writ.Limits{}),
 	}
 	return group("limits", "", all, func(p *Probe) { p.alone = p.Feature == pids })
@@ -76,7 +76,11 @@ func tryUse(script, limit string, l writ.Limits) func(context.Context, *world) e
 		}
 		c := w.confinement()
 		c.Limits.Disk, c.Limits.CPU = l.Disk, l.CPU
-		if o := w.bash(ctx, c, "head -c 1M /dev/zero >part; sleep 0.4", nil); o.Error != nil || o.Exit.Limit != "" {
+		o := w.bash(ctx, c, "head -c 1M /dev/zero >part; sleep 0.4", nil)
+		if limit == "disk" && w.have.Has(sandbox.GVisor) && writ.KindOf(o.Error) == writ.SandboxUnavailable {
+			return skipped("gVisor does not count bytes, and a box that is to be kept to some is not started: %v", o.Error)
+		}
+		if o.Error != nil || o.Exit.Limit != "" {
 			return inconclusive("the control failed: %s", o)
 		}
 		if o := w.bash(ctx, c, script, nil); o.Error != nil || o.Exit.Limit != limit {

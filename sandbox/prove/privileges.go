@@ -15,22 +15,25 @@ func privilegeProbes() []Probe {
 		return row(field, own, `v=$(grep "^`+field+`:" /proc/$$/status | cut -f2); [ "$v" != `+safe+` ] || no `+field+` is `+safe, field+" is "+safe)
 	}
 	var all []Probe
-	for _, set := range []string{"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"} {
+	for _, set := range []string{"CapInh", "CapPrm", "CapEff", "CapBnd"} {
 		all = append(all, status(set, "0000000000000000"))
 	}
-	all = append(all, status("NoNewPrivs", "1"), status("Seccomp", "2"),
+	all = append(all,
+		status("CapAmb", "0000000000000000").onGVisor(gvisor{attack: `py "end(0 if any(libc.prctl(47,1,c,0,0)==1 for c in range(64)) else 1,'CapAmb is 0000000000000000')"`}),
+		status("NoNewPrivs", "1").onGVisor(gvisor{attack: `py "end(libc.prctl(39,0,0,0,0),'NoNewPrivs is 1')"`}),
+		status("Seccomp", "2"),
 		row("no_new_privs turned off", own, `py "libc.prctl(38,0,0,0,0); end(libc.prctl(39,0,0,0,0),'still on')"`, "still on"),
 		row("the bounding set", own, `py "
 if any(libc.prctl(23,c,0,0,0)==1 for c in range(64)): end(0,'not empty')
 end(1,'empty')"`, "empty"),
-		row("an ambient capability", own, `py "r=libc.prctl(47,2,10,0,0); end(1 if r<0 else 0,os.strerror(ctypes.get_errno()))"`, eperm),
+		row("an ambient capability", own, `py "r=libc.prctl(47,2,10,0,0); end(1 if r<0 else 0,os.strerror(ctypes.get_errno()))"`, eperm).onGVisor(gvisor{refusal: []string{einval}}), // it has none
 		row("capset", own, `py "
 h=(ctypes.c_uint32*2)(0x20080522,0); d=(ctypes.c_uint32*6)(-1,-1,0,0,0,0)
 if libc.capset(h,d)<0: sys.exit(os.strerror(ctypes.get_errno()))"`, eperm),
 		row("secure bits", own, `py "
-if libc.prctl(28,0x2f,0,0,0)<0: sys.exit(os.strerror(ctypes.get_errno()))"`, eperm),
-		row("real user", own, `[ "$(grep ^Uid: /proc/$$/status | tr '\t' '\n' | grep -cx 0)" != 0 ] || no nobody is root`, "nobody is root"),
-		row("real group", own, `[ "$(grep ^Gid: /proc/$$/status | tr '\t' '\n' | grep -cx 0)" != 0 ] || no nobody is root`, "nobody is root"),
+if libc.prctl(28,0x2f,0,0,0)<0: sys.exit(os.strerror(ctypes.get_errno()))"`, eperm).onGVisor(gvisor{refusal: []string{einval}}), // it has none
+		row("real user", own, `[ "$(grep ^Uid: /proc/$$/status | tr '\t' '\n' | grep -cx 0)" != 0 ] || no nobody is root`, "nobody is root").onGVisor(gvisor{attack: `py "end(0 if 0 in os.getresuid() else 1,'nobody is root')"`}),
+		row("real group", own, `[ "$(grep ^Gid: /proc/$$/status | tr '\t' '\n' | grep -cx 0)" != 0 ] || no nobody is root`, "nobody is root").onGVisor(gvisor{attack: `py "end(0 if 0 in os.getresgid() else 1,'nobody is root')"`}),
 		row("setuid", own, `py "os.setuid(0)"`, eperm, einval),
 		row("setgid", own, `py "os.setgid(0)"`, eperm, einval),
 		row("setresuid", own, `py "os.setresuid(-1,0,-1)"`, eperm, einval),
@@ -41,10 +44,10 @@ libc.setfsuid(0)
 end(0 if libc.setfsuid(-1)==0 else 1,'still nobody')"`, "still nobody"),
 		row("groups", own, `id -G | tr ' ' '\n' | grep -x 0 || no not in group root`, "not in group root"),
 		row("higher priority", own, `py "os.setpriority(0,0,-5)"`, eperm, eacces),
-		row("real-time priority", own, `py "os.sched_setscheduler(0,os.SCHED_FIFO,os.sched_param(1))"`, eperm),
+		row("real-time priority", own, `py "os.sched_setscheduler(0,os.SCHED_FIFO,os.sched_param(1))"`, eperm).onGVisor(gvisor{refusal: []string{einval}}), // it has none
 		row("locking memory", own, `py "
 if libc.mlockall(3)<0: sys.exit(os.strerror(ctypes.get_errno()))"`, "Cannot allocate memory", eperm),
-		row("a controlling terminal", own, `exec 3</dev/tty`, append(away, enxio)...),
+		row("a controlling terminal", own, `exec 3</dev/tty`, append(away, enxio)...).onGVisor(gvisor{refusal: []string{eio}}),
 	)
 	out := group("privileges", sandbox.Unprivileged, all)
 	return append(out, group("privileges", sandbox.Unprivileged, []Probe{

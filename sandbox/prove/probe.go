@@ -45,6 +45,7 @@ type Probe struct {
 	arrange func(*world) error              // what to attack, besides the ordinary
 	env     map[string]string               // added to the environment of both scripts
 	try     func(context.Context, *world) error
+	gvisor  gvisor
 	shared  bool // only where a driver shares the host's processes: elsewhere there is nothing to refuse
 	alone   bool // nothing else runs at the same time, since it counts or exhausts something
 	free    bool // the attack may change what is outside: it has been given that

@@ -15,7 +15,7 @@ func processProbes() []Probe {
 		row("signal a thread", own, `py "call(`+tgkillNr+`,$VICTIM,$VICTIM,0)"`, untouched...),
 		row("queue a signal", own, `py "call(`+sigqueueNr+`,$VICTIM,0,bytes(8)+bytes([255]*4)+bytes(116))"`, untouched...),
 		row("signal the parent", own, `[ $PPID = 0 ] && no No such process; kill -0 $PPID`, untouched...),
-		row("signal by descriptor", own, `py "import signal; signal.pidfd_send_signal(os.pidfd_open($VICTIM),0)"`, untouched...),
+		row("signal by descriptor", own, `py "import signal; signal.pidfd_send_signal(os.pidfd_open($VICTIM),0)"`, untouched...).onGVisor(noPidfd),
 		row("renice", own, `renice -n 19 -p $VICTIM`, untouched...),
 		row("affinity", own, `py "os.sched_setaffinity($VICTIM,{0})"`, untouched...),
 		row("scheduler", own, `py "os.sched_setscheduler($VICTIM,os.SCHED_BATCH,os.sched_param(0))"`, untouched...),
@@ -25,7 +25,7 @@ func processProbes() []Probe {
 class iov(ctypes.Structure): _fields_=[('at',ctypes.c_void_p),('len',ctypes.c_size_t)]
 b=ctypes.create_string_buffer(1); a=iov(ctypes.addressof(b),1); z=iov(0x10000,0)
 call(`+vmReadNr+`,$VICTIM,ctypes.byref(a),1,ctypes.byref(z),1,0)"`, untouched...),
-		row("take its descriptor", own, `py "call(438,os.pidfd_open($VICTIM),0,0)"`, untouched...),
+		row("take its descriptor", own, `py "call(438,os.pidfd_open($VICTIM),0,0)"`, untouched...).onGVisor(noPidfd),
 	}
 	for _, f := range [][2]string{{"environment", "environ"}, {"command line", "cmdline"}, {"maps", "maps"}, {"auxiliary vector", "auxv"}, {"mounts", "mountinfo"},
 		{"status", "status"}, {"statistics", "stat"}, {"input and output", "io"}, {"cgroup", "cgroup"}, {"name", "comm"}, {"open file", "fdinfo/0"}} {
@@ -51,7 +51,7 @@ func tableProbes() []Probe {
 	all := []Probe{
 		row("in /proc", own, `[ -e /proc/$VICTIM ] || no absent`, "absent"),
 		row("in the list", own, `ls /proc | grep -x $VICTIM || no absent`, "absent"),
-		row("by pidfd_open", own, `py "os.pidfd_open($VICTIM)"`, esrch, eperm),
+		row("by pidfd_open", own, `py "os.pidfd_open($VICTIM)"`, esrch, eperm).onGVisor(noPidfd),
 		row("by getpgid", own, `py "os.getpgid($VICTIM)"`, esrch),
 		row("by getsid", own, `py "os.getsid($VICTIM)"`, esrch),
 		row("by getpriority", own, `py "os.getpriority(0,$VICTIM)"`, esrch),
@@ -61,7 +61,7 @@ func tableProbes() []Probe {
 	out := group("table", sandbox.ProcessTable, all, arranged(victimAbove))
 	var spaces []Probe
 	for _, ns := range namespaces {
-		spaces = append(spaces, row("its own "+ns+" namespace", `readlink /proc/self/ns/`+ns, `[ "$(readlink /proc/self/ns/`+ns+`)" = "$NS_`+ns+`" ] || no another`, "another"))
+		spaces = append(spaces, row("its own "+ns+" namespace", `readlink -v /proc/self/ns/`+ns, `[ "$(readlink /proc/self/ns/`+ns+`)" = "$NS_`+ns+`" ] || no another`, "another").onGVisor(gvisor{lacks: enoent})) // its /proc has some
 	}
 	return append(out, group("table", sandbox.Containerized, spaces)...)
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -158,14 +159,20 @@ func (p *Prover) tryIn(ctx context.Context, x Probe) (string, error) {
 
 // attack runs a probe's control and then its attack, and returns how that was refused.
 func (w *world) attack(ctx context.Context, x Probe, c writ.Confinement) (string, error) {
-	if o := w.bash(ctx, c, prelude+x.Control, x.env); o.Error != nil || o.Exit.Code != 0 {
-		return "", inconclusive("the control failed: %s", o)
+	g := w.gvisor(x)
+	if g.without != "" {
+		return "", skipped("with gVisor %s", g.without)
+	}
+	control := w.bash(ctx, c, prelude+x.Control, x.env)
+	works := control.Error == nil && control.Exit.Code == 0
+	if !works && !g.lacking(control) {
+		return "", inconclusive("the control failed: %s", control)
 	}
 	before, err := w.snapshot()
 	if err != nil {
 		return "", err
 	}
-	o := w.bash(ctx, c, prelude+x.Attack, x.env)
+	o := w.bash(ctx, c, prelude+g.script(x.Attack), x.env)
 	said := o.Out + o.Err
 	after, err := w.snapshot()
 	switch {
@@ -181,8 +188,12 @@ func (w *world) attack(ctx context.Context, x Probe, c writ.Confinement) (string
 		return "", err
 	case before != after && !x.free:
 		return "", broken("something outside changed:\n%s\nwas\n%s", after, before)
+	case !works:
+		return "", skipped("gVisor has no such thing, and the attack did not work: %s", o)
+	case g.nobody(said):
+		return "", skipped("the command is the first process of its box: there is nobody else's to attack")
 	}
-	for _, text := range x.Refusal {
+	for _, text := range slices.Concat(x.Refusal, g.refusal) {
 		if strings.Contains(said, text) || o.Exit.Signal == text {
 			return text, nil
 		}

@@ -24,7 +24,10 @@ func spaces() []Probe {
 			row("clone a "+k.name+" namespace", forks, fmt.Sprintf(`py "refused('EPERM',%d,%#x,0,0,0,0)"`, unix.SYS_CLONE, k.flag|unix.CLONE_NEWUSER|int(unix.SIGCHLD)), "EPERM"))
 	}
 	for i, ns := range namespaces {
-		all = append(all, row("setns "+ns, getpid, fmt.Sprintf(`py "refused('EPERM',%d,os.open('/proc/self/ns/%s',0),%#x)"`, unix.SYS_SETNS, ns, kinds[i].flag), "EPERM", eacces))
+		enter := func(by string) string {
+			return fmt.Sprintf(`py "refused('EPERM',%d,os.open('/proc/self/ns/%s',0),%#x)"`, unix.SYS_SETNS, by, kinds[i].flag)
+		}
+		all = append(all, row("setns "+ns, getpid, enter(ns), "EPERM", eacces).onGVisor(gvisor{attack: enter("net")})) // not all are in its /proc
 	}
 	return append(all,
 		row("unshare nothing", getpid, fmt.Sprintf(`py "refused('EPERM',%d,0)"`, unix.SYS_UNSHARE), "EPERM"),

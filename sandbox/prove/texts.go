@@ -21,6 +21,8 @@ const (
 	enospc  = "No space left on device"
 	erefuse = "Connection refused"
 	eunnet  = "Network is unreachable"
+	enotty  = "Inappropriate ioctl for device"
+	eio     = "Input/output error"
 )
 
 // away is how what lies outside is refused.

@@ -43,7 +43,7 @@ func numbered(dir string) string {
 	var out []string
 	for _, e := range entries {
 		if info, err := e.Info(); err == nil {
-			out = append(out, fmt.Sprint(info.Sys().(*syscall.Stat_t).Ino, ":", e.Name()))
+			out = append(out, fmt.Sprint(info.Sys().(*syscall.Stat_t).Ino, ":", e.Name()), changed(info)+":"+e.Name())
 		}
 	}
 	return strings.Join(out, " ")

@@ -27,6 +27,7 @@ type world struct {
 	hidden, hiddenFile string // in ro
 	vars               map[string]string
 	last               []func()
+	begin              string // of every script
 }
 
 // newWorld makes one in a directory that does not exist yet.
@@ -40,6 +41,9 @@ func (p *Prover) newWorld(base string) (*world, error) {
 	maps.Copy(w.vars, map[string]string{
 		"WS": w.ws, "RO": w.ro, "OUT": w.out, "BASE": w.base, "HID": w.hidden, "HIDFILE": w.hiddenFile, "LC_ALL": "C",
 	})
+	if p.have.Has(sandbox.GVisor) {
+		w.numberless()
+	}
 	w.later(func() { os.RemoveAll(base) })
 	var err error
 	for _, dir := range []string{base, w.ws, w.ro, w.out, w.hidden, filepath.Join(w.ws, "keep/hidden")} {
@@ -94,7 +98,7 @@ func (w *world) confinement() writ.Confinement {
 func (w *world) bash(ctx context.Context, c writ.Confinement, script string, env map[string]string) Outcome {
 	vars := maps.Clone(w.vars)
 	maps.Copy(vars, env)
-	return w.run(ctx, c, sandbox.Spec{Argv: []string{"bash", "-c", script}, Env: vars})
+	return w.run(ctx, c, sandbox.Spec{Argv: []string{"bash", "-c", w.begin + script}, Env: vars})
 }
 
 // run runs a command in a box, in the workspace.

@@ -28,10 +28,10 @@ func writeProbes() []Probe {
 		row("set-gid", `chmod 755 file`, `chmod 2755 file`, eperm),
 		row("set-uid by descriptor", `py "os.fchmod(os.open('file',os.O_RDWR),0o755)"`, `py "os.fchmod(os.open('file',os.O_RDWR),0o4755)"`, eperm),
 		row("set-uid when created", `py "os.open('a',os.O_CREAT|os.O_WRONLY,0o755)"`, `py "os.open('b',os.O_CREAT|os.O_WRONLY,0o4755)"`, eperm),
-		row("set-uid when created without a name", `py "os.open('.',os.O_TMPFILE|os.O_WRONLY,0o755)"`, `py "os.open('.',os.O_TMPFILE|os.O_WRONLY,0o4755)"`, eperm),
+		row("set-uid when created without a name", `py "os.open('.',os.O_TMPFILE|os.O_WRONLY,0o755)"`, `py "os.open('.',os.O_TMPFILE|os.O_WRONLY,0o4755)"`, eperm).onGVisor(gvisor{lacks: enosup}),
 		row("set-uid node", `py "os.mknod('a',0o100755)"`, `py "os.mknod('b',0o104755)"`, eperm),
 		row("give a file to root", `chown $(id -u) file`, `chown 0 file`, eperm, einval),
-		row("capabilities of a file", `touch a`, `py "os.setxattr('file','security.capability',bytes.fromhex('0100000200200000000000000000000000000000'))"`, eperm, einval),
+		row("capabilities of a file", `touch a`, `py "os.setxattr('file','security.capability',bytes.fromhex('0100000200200000000000000000000000000000'))"`, eperm, einval).onGVisor(gvisor{refusal: []string{enosup}}),
 		row("trusted attribute", `touch a`, `py "os.setxattr('file','trusted.x',b'x')"`, eperm, enosup),
 		row("bind over", `mkdir a`, `mount --bind $WS $RO`, eperm, "must be superuser", eacces, enoent),
 		row("unmount", `mkdir a`, `umount -l $WS`, eperm, "must be superuser", eacces, enoent),
@@ -51,12 +51,12 @@ func changes(file, dir string) []Probe {
 		row("append", `echo x >>$WS/file`, `echo x >>`+file, unchanged...),
 		row("truncate", `truncate -s0 $WS/file`, `truncate -s0 `+file, unchanged...),
 		row("create", `touch $WS/new`, `touch `+dir+`/new`, unchanged...),
-		row("create without a name", `py "os.open('.',os.O_TMPFILE|os.O_WRONLY)"`, `py "os.open(os.path.expandvars('`+dir+`'),os.O_TMPFILE|os.O_WRONLY)"`, unchanged...),
+		row("create without a name", `py "os.open('.',os.O_TMPFILE|os.O_WRONLY)"`, `py "os.open(os.path.expandvars('`+dir+`'),os.O_TMPFILE|os.O_WRONLY)"`, unchanged...).onGVisor(gvisor{lacks: enosup}),
 		row("remove", `rm $WS/file`, `rm `+file, unchanged...),
 		row("rename", `mv $WS/file $WS/g`, `mv `+file+` `+dir+`/g`, unchanged...),
 		row("rename into the workspace", `mkdir $WS/a; mv $WS/file $WS/a/`, `py "os.rename(os.path.expandvars('`+file+`'),'stolen')"`, unchanged...),
 		row("rename out of the workspace", `mkdir $WS/a; mv $WS/file $WS/a/`, `py "os.rename('a/file',os.path.expandvars('`+dir+`/g'))"`, unchanged...),
-		row("exchange", `touch a b; py "call(`+renameat2Nr+`,-100,b'a',-100,b'b',2)"`, `py "call(`+renameat2Nr+`,-100,b'file',-100,os.path.expandvars('`+file+`').encode(),2)"`, unchanged...),
+		row("exchange", `touch a b; py "call(`+renameat2Nr+`,-100,b'a',-100,b'b',2)"`, `py "call(`+renameat2Nr+`,-100,b'file',-100,os.path.expandvars('`+file+`').encode(),2)"`, unchanged...).onGVisor(gvisor{lacks: einval}),
 		row("mkdir", `mkdir $WS/d`, `mkdir `+dir+`/d`, unchanged...),
 		row("rmdir", `mkdir $WS/d; rmdir $WS/d`, `py "os.rmdir(os.path.expandvars('`+dir+`'))"`, append(unchanged, ebusy)...),
 		row("symlink", `ln -s x $WS/s`, `ln -s x `+dir+`/s`, unchanged...),
@@ -88,6 +88,7 @@ func throughDescriptors() []Probe {
 		all = append(all, row("open for reading, "+r[0], `py "fd=os.open('file',0); os.fchmod(fd,0o600); os.utime(fd,(1,1))"`,
 			`py "fd=os.open(os.environ['RO']+'/file',0); `+r[1]+`"`, append(unchanged, enosup)...))
 	}
+	all[len(all)-1].gvisor.refusal = []string{enotty} // its files have no flags
 	return append(all, row("open for reading, linked", `py "fd=os.open('file',0); call(`+linkatNr+`,-100,f'/proc/self/fd/{fd}'.encode(),-100,b'g',0x400)"`,
 		`py "fd=os.open('file',0); call(`+linkatNr+`,-100,f'/proc/self/fd/{fd}'.encode(),-100,os.environ['RO'].encode()+b'/g',0x400)"`, unchanged...))
 }
