@@ -42,7 +42,7 @@ run: build
 
 # Programs that tests use, from Debian's packages, only when one is missing.
 deps:
-	@for p in bash git python3 perl openssl gcc make strace curl npm sqlite3 vim firejail jq less tar; do command -v $$p >/dev/null || missing="$$missing $$p"; done; \
+	@for p in bash git python3 perl openssl gcc make strace curl npm sqlite3 vim firejail jq less tar runsc; do command -v $$p >/dev/null || missing="$$missing $$p"; done; \
 	for p in rg:ripgrep ssh-keygen:openssh-client /usr/sbin/sshd:openssh-server top:procps nsenter:util-linux ip:iproute2 find:findutils dbus-daemon:dbus gnome-keyring-daemon:gnome-keyring secret-tool:libsecret-tools dockerd:docker.io podman:podman debootstrap:debootstrap; do PATH="$$PATH:/usr/sbin" command -v $${p%:*} >/dev/null || missing="$$missing $${p#*:}"; done; \
 	for p in pip venv; do /usr/bin/python3 -c "import $$p, ensurepip" 2>/dev/null || missing="$$missing python3-$$p"; done; \
 	command -v node >/dev/null || missing="$$missing nodejs"; \

@@ -77,13 +77,17 @@ func guards(k Kind) []guarded {
 	if k.Alone && !k.Watched {
 		return calls
 	}
+	priority := [][]cond{{not(0, prioProcess)}, {not(1, 0)}}
+	if k.GVisor {
+		priority = append(priority, []cond{has(2, 1<<31)}) // below zero
+	}
 	// Limits and scheduling of other processes of the same user.
 	return append(calls,
 		guarded{"prlimit64", when(not(0, 0))},
 		guarded{"sched_setscheduler", when(not(0, 0))},
 		guarded{"sched_setparam", when(not(0, 0))},
 		guarded{"sched_setattr", when(not(0, 0))},
-		guarded{"setpriority", [][]cond{{not(0, prioProcess)}, {not(1, 0)}}},
+		guarded{"setpriority", priority},
 		guarded{"ioprio_set", [][]cond{{not(0, ioprioWho)}, {not(1, 0)}}},
 	)
 }

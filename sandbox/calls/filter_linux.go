@@ -17,8 +17,9 @@ type Kind struct {
 	// Watched says that, all the same, what watches over the command is among its processes,
 	// as the same user.
 	Watched bool
-	// NoQueues says that the queues are those of the commands after it, too.
-	NoQueues bool
+	// GVisor says that its kernel answers: the queues are those of the commands after it, too,
+	// and it lets everybody raise their priority.
+	GVisor bool
 }
 
 const (

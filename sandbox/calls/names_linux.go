@@ -69,7 +69,7 @@ func verdicts(info *arch.Info, k Kind) map[int]verdict {
 	if !k.Alone {
 		no = slices.Concat(no, refusedShared)
 	}
-	if !k.Alone || k.NoQueues {
+	if !k.Alone || k.GVisor {
 		no = slices.Concat(no, refusedQueues)
 	}
 	out := map[int]verdict{}

@@ -64,6 +64,8 @@ func TestFilter(t *testing.T) {
 		{"its own limits", "prlimit64", [3]uint32{0}, ok, ok, ok},
 		{"processors of a thread", "sched_setaffinity", [3]uint32{5}, no, ok, ok},
 		{"turns of others", "sched_setscheduler", [3]uint32{5}, no, ok, no},
+		{"a higher priority", "setpriority", [3]uint32{0, 0, 0xfffffffb}, ok, ok, no},
+		{"a lower priority", "setpriority", [3]uint32{0, 0, 5}, ok, ok, ok},
 		{"shared memory", "shmget", [3]uint32{}, no, ok, no},
 	} {
 		t.Run(tt.what, func(t *testing.T) {
@@ -75,7 +77,7 @@ func TestFilter(t *testing.T) {
 			if !there {
 				t.Fatalf("this architecture has no %s", tt.call)
 			}
-			for k, want := range map[Kind]uint32{{}: tt.shared, {Alone: true}: tt.alone, {Alone: true, Watched: true, NoQueues: true}: tt.kept} {
+			for k, want := range map[Kind]uint32{{}: tt.shared, {Alone: true}: tt.alone, {Alone: true, Watched: true, GVisor: true}: tt.kept} {
 				if got := ask(t, k, uint32(info.ID), uint32(nr), tt.args); got != want {
 					t.Errorf("%+v: %#x, want %#x", k, got, want)
 				}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/writ-run/writ/sandbox/protect"
 	"github.com/writ-run/writ/sandbox/reach"
@@ -21,8 +22,9 @@ import (
 // the confinement names has the paths of the host.
 type job struct {
 	supervise.Command
-	Landlock bool // the kernel in there has it
-	Spaces   bool // and lets a container make namespaces of users and mounts
+	Landlock bool                // the kernel in there has it
+	Spaces   bool                // and lets a container make namespaces of users and mounts
+	As       *syscall.Credential // who the command is, where the supervisor is somebody else
 	Read     []string
 	Write    []string
 	Programs []string // that may be executed, where only listed ones may
@@ -38,6 +40,11 @@ func confine(j job) (supervise.Command, *supervise.Failure) {
 	// The command goes first when memory runs out, and not what watches over it.
 	if err := os.WriteFile("/proc/self/oom_score_adj", []byte("500"), 0); err != nil {
 		return c, supervise.Failed(supervise.StepLimits, err)
+	}
+	if j.As != nil {
+		if step, err := j.apart(); err != nil {
+			return c, supervise.Failed(step, err)
+		}
 	}
 	if err := os.Mkdir(reach.PrivateHome, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return c, supervise.Failed(supervise.StepMount, err)

@@ -46,7 +46,7 @@ func (p *plan) build(ctx context.Context, show map[string]string) error {
 	}
 	p.config = &container.Config{
 		Image: image.ID, // whatever the name comes to mean meanwhile
-		User:  fmt.Sprintf("%d:%d", p.UID, p.GID), WorkingDir: "/", Hostname: "box", Env: small,
+		User:  p.owner(), WorkingDir: "/", Hostname: "box", Env: small,
 		Entrypoint: []string{inBox, probe.Verb, partIdle}, Healthcheck: &container.HealthConfig{Test: []string{"NONE"}},
 		OpenStdin: true, StdinOnce: true, AttachStdin: true, NetworkDisabled: true, StopSignal: "SIGKILL",
 	}
@@ -77,6 +77,9 @@ func (p *plan) build(ctx context.Context, show map[string]string) error {
 		for dir, how := range p.host.Tmpfs { // it has no word for the number of files, and begins with what was there
 			p.host.Tmpfs[dir] = strings.TrimSuffix(how, inodes) + ",notmpcopyup"
 		}
+	}
+	if d.opts.Runtime == runsc { // the supervisor's, in a kernel of the container's own; the command has none (job.apart)
+		p.config.User, p.host.CapAdd = "0:0", []string{"SETUID", "SETGID", "SETPCAP", "KILL", "SYS_ADMIN", "DAC_READ_SEARCH"}
 	}
 	p.bind(program, inBox, true)
 	p.bind(own.names, "/etc/resolv.conf", true)

@@ -90,7 +90,7 @@ func (d *Driver) Examine(ctx context.Context) (sandbox.Features, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.probed = found
-	if err != nil || !found.Has(sandbox.ProtectedName) && d.finder != nil { // something of the moment may be the cause
+	if err != nil || !found.Has(sandbox.ProtectedName) && d.finder != nil && d.opts.Runtime != runsc { // something of the moment may be the cause
 		d.probed = nil
 	}
 	return found, err
@@ -104,13 +104,21 @@ func (d *Driver) examine(ctx context.Context) (sandbox.Features, error) {
 	if err := d.reachable(ctx); err != nil {
 		return nil, err
 	}
-	found, err := probe.Run(ctx, program, d.show, d.probeNetwork(ctx, program),
-		sandbox.Finding{Feature: sandbox.Containerized, Enforced: true, Evidence: "process table, network, mounts, users, IPC, host name and cgroups are its own"})
+	beyond := []sandbox.Finding{d.probeNetwork(ctx, program),
+		{Feature: sandbox.Containerized, Enforced: true, Evidence: "process table, network, mounts, users, IPC, host name and cgroups are its own"}}
+	if d.opts.Runtime == runsc { // a limit can be set there, and is not kept
+		beyond = append(beyond, sandbox.Finding{Feature: sandbox.GVisor, Enforced: true, Evidence: "supervisors found its kernel by its log, and start nothing in another"},
+			sandbox.Finding{Feature: sandbox.LimitPids, Evidence: "not claimed: the kernel of runsc does not count processes"})
+	}
+	found, err := probe.Run(ctx, program, d.show, beyond...)
 	if err != nil {
 		return nil, err
 	}
 	names := sandbox.Finding{Feature: sandbox.ProtectedName, Evidence: "not claimed: it was not told to"}
-	if d.finder != nil {
+	switch {
+	case d.opts.Runtime == runsc:
+		names.Evidence = "not claimed: with runsc nothing is mounted over them, so that calls which could write some are refused; with mount_mode: ro none can"
+	case d.finder != nil:
 		names = probe.Names(ctx, d.show)
 	}
 	return append(slices.Clip(found), names), nil

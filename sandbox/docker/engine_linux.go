@@ -118,7 +118,9 @@ func (d *Driver) failed(doing string, err error) error {
 	case errdefs.IsNotFound(err) && doing == doingImage:
 		return say("the engine has no image " + d.opts.Image + "; build one: writ image build sandbox, or name another: sandboxing.docker.image")
 	case strings.Contains(err.Error(), "nknown runtime"), strings.Contains(err.Error(), "untime") && strings.Contains(err.Error(), "not found"):
-		return say("the engine has no runtime " + d.opts.Runtime + "; install it and add it to the engine's settings, or leave sandboxing.docker.runtime out")
+		return say("the engine has no runtime " + d.opts.Runtime + "; install it and add it to the engine's settings (runtimes in /etc/docker/daemon.json), or leave sandboxing.docker.runtime out")
+	case d.opts.Runtime == runsc && doing == doingStart:
+		return say("the engine could not " + doing + " with runtime runsc: " + err.Error() + "; a build that is older than this kernel needs runtimeArgs --network=host and --ignore-cgroups in the engine's settings")
 	}
 	return say("the engine could not " + doing + ": " + err.Error())
 }
@@ -138,4 +140,7 @@ func (d *Driver) elsewhere() string {
 	return ", and none is at " + strings.Join(sockets()[1:], ", ") + "; DOCKER_HOST is not set here, and a daemon that a command started does not see the shell's"
 }
 
-const doingImage = "look at the image"
+const (
+	doingImage = "look at the image"
+	doingStart = "start a container"
+)

@@ -25,9 +25,9 @@ const (
 )
 
 // exec starts this program in the container, to play a part.
-func (c *running) exec(ctx context.Context, part string, stdin bool) (string, client.HijackedResponse, error) {
+func (c *running) exec(ctx context.Context, part, user string, stdin bool) (string, client.HijackedResponse, error) {
 	made, err := c.engine.ExecCreate(ctx, c.id, client.ExecCreateOptions{
-		User: c.user, AttachStdin: stdin, AttachStdout: true, AttachStderr: true, Env: small, WorkingDir: "/", Cmd: []string{inBox, probe.Verb, part},
+		User: user, AttachStdin: stdin, AttachStdout: true, AttachStderr: true, Env: small, WorkingDir: "/", Cmd: []string{inBox, probe.Verb, part},
 	})
 	var at client.ExecAttachResult
 	if err == nil {
@@ -44,7 +44,7 @@ func (c *running) exec(ctx context.Context, part string, stdin bool) (string, cl
 
 // supervisor starts one, and is the way to it.
 func (c *running) supervisor(ctx context.Context) (*supervise.Link, error) {
-	_, conn, err := c.exec(ctx, partSupervise, true)
+	_, conn, err := c.exec(ctx, partSupervise, c.user, true)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +140,7 @@ func (i *input) Close() (err error) {
 
 // clear ends what a call has left in the container, and empties its private directories.
 func (c *running) clear(ctx context.Context) error {
-	id, conn, err := c.exec(ctx, partClear, false)
+	id, conn, err := c.exec(ctx, partClear, c.owner, false)
 	if err != nil {
 		return err
 	}

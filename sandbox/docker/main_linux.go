@@ -1,7 +1,6 @@
 package docker
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -9,15 +8,13 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
-	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"syscall"
-	"time"
 
 	"github.com/writ-run/writ/sandbox/probe"
 	"github.com/writ-run/writ/sandbox/supervise"
+	"github.com/writ-run/writ/sandbox/usage"
 	"golang.org/x/sys/unix"
 )
 
@@ -43,6 +40,7 @@ func Main() {
 	}
 	switch os.Args[2] {
 	case partIdle:
+		bare()
 		idle()
 	case partClear:
 		clearAll()
@@ -51,6 +49,7 @@ func Main() {
 	case partConnect:
 		connect()
 	case partSupervise:
+		bare()
 		runtime.LockOSThread()
 		hold()
 	case partBecome:
@@ -62,6 +61,9 @@ func Main() {
 // idle is the first process of a container: it reaps, and ends when the daemon has let go.
 func idle() {
 	runtime.GOMAXPROCS(1)
+	if os.Getuid() == 0 {
+		os.Remove("/dev/fuse") // which runsc gives every container
+	}
 	signal.Ignore(syscall.SIGCHLD, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP) // ignored children are reaped by the kernel
 	io.Copy(io.Discard, os.Stdin)
 	unix.Exit(0)
@@ -85,20 +87,28 @@ func hold() {
 	before := bounds()
 	cmd := becoming(j)
 	over := make(chan struct{})
+	ask, use := supervise.AskAll, used
+	if j.As != nil {
+		if !gVisor() {
+			fmt.Fprintln(os.Stderr, "this is not gVisor's kernel, whatever the engine calls its runtime")
+			unix.Exit(1)
+		}
+		ask, use = askOthers, usage.Everything
+	}
 	var met atomic.Pointer[string]
 	s.Run(cmd, supervise.Hands{
 		// From now on nobody inside reads its memory, its descriptors or, through /proc, its
 		// program. Before, that would keep it from saying who the user of a namespace is.
 		Begun: func() { unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) },
-		Ask:   supervise.AskAll,
+		Ask:   ask,
 		Kill:  func() { cmd.Process.Kill() },
 		End: func(command int) (unix.WaitStatus, string) {
-			j.Use.Watch(over, used, func(limit string) {
+			j.Use.Watch(over, use, func(limit string) {
 				met.Store(&limit)
 				cmd.Process.Kill()
 			})
 			how := supervise.Ended(command)
-			if ends.Orphans {
+			if j.As != nil {
 				killOthers()
 			} else {
 				supervise.KillAll()
@@ -112,30 +122,6 @@ func hold() {
 	})
 }
 
-// killOthers kills everything in the container but its first process and this one, and
-// returns when nothing else is there.
-func killOthers() {
-	self := strconv.Itoa(os.Getpid())
-	for {
-		unix.Kill(-1, unix.SIGKILL)
-		for {
-			if pid, _ := unix.Wait4(-1, nil, unix.WNOHANG, nil); pid <= 0 {
-				break
-			}
-		}
-		entries, err := os.ReadDir("/proc")
-		alive := slices.ContainsFunc(entries, func(e os.DirEntry) bool {
-			_, err := strconv.Atoi(e.Name())
-			status, gone := os.ReadFile("/proc/" + e.Name() + "/status")
-			return err == nil && gone == nil && e.Name() != "1" && e.Name() != self && !bytes.Contains(status, []byte("\nState:\tZ"))
-		})
-		if err == nil && !alive {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
-}
-
 // becoming is the process that becomes the command, in namespaces of its own, of users, of
 // mounts, and of queues, which would be there for the next command in a container that is
 // kept; where the kernel lets a container make them.
@@ -143,6 +129,11 @@ func becoming(j job) *exec.Cmd {
 	cmd := exec.Command("/proc/self/exe", os.Args[1], partBecome)
 	cmd.Env = []string{}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	if j.As != nil {
+		cmd.Path = inBox // /proc may be of a table that this process is not in
+		// It does not see who started it there, and would take that for dead.
+		cmd.SysProcAttr.Cloneflags, cmd.SysProcAttr.Pdeathsig = unix.CLONE_NEWPID, 0
+	}
 	if j.Spaces {
 		uid, gid := os.Getuid(), os.Getgid()
 		cmd.SysProcAttr.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWIPC

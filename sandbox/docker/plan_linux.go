@@ -8,6 +8,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"syscall"
 
 	"github.com/moby/moby/api/types/container"
 	"github.com/writ-run/writ"
@@ -180,7 +181,7 @@ func (p *plan) runBy(ctx context.Context, c *running, covers protect.Covers) (sa
 	cmd.Alone = true
 	cmd.Limits.Pids = min(cmd.Limits.Pids, uint64(p.driver.opts.Pids))
 	own := p.driver.opts.Runtime != runsc // which has neither Landlock nor namespaces of one's own
-	cmd.NoQueues = !own
+	cmd.GVisor = !own
 	j := job{Command: cmd, Read: p.Read, Write: p.Write, Programs: p.Programs, Landlock: own, Spaces: own, Shown: p.shown, Hidden: p.hidden, Use: p.Limits.Together()}
 	if p.readOnly() {
 		j.Read, j.Write = slices.Concat(p.Read, p.Write), nil
@@ -192,6 +193,7 @@ func (p *plan) runBy(ctx context.Context, c *running, covers protect.Covers) (sa
 		return writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: the container does not run this program: "+said, errors.New(said))
 	}}
 	if !own { // and it numbers files itself: what was shown is looked at from here
+		j.As = &syscall.Credential{Uid: uint32(p.UID), Gid: uint32(p.GID)}
 		j.Shown, j.Hidden = nil, nil
 		terms.Check = p.unmoved
 	}
@@ -211,10 +213,16 @@ func (p *plan) unmoved() error {
 // cover readies what keeps the protected names of what a run may write. Whatever comes of
 // it, Done is called.
 func (p *plan) cover(ctx context.Context) (protect.Covers, error) {
+	if p.driver.opts.Runtime == runsc && !p.readOnly() && p.writ.Confinement().Limits.Disk > 0 {
+		return nil, writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: runtime runsc cannot count the bytes that a command writes to the disk; use sandboxing.docker.mount_mode: ro, or runtime: runc", nil)
+	}
 	if p.driver.finder == nil || p.readOnly() {
 		return nil, nil
 	}
 	if p.driver.opts.Runtime == runsc {
+		if p.probes {
+			return nil, nil // it writes what the probe made
+		}
 		return nil, writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: runtime runsc cannot keep protected names in what a container may write; use sandboxing.docker.mount_mode: ro, or runtime: runc", nil)
 	}
 	all, err := p.driver.finder.CoverAll(ctx, p.Protected(), p.Named)

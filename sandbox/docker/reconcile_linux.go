@@ -42,7 +42,12 @@ func (d *Driver) Reconcile(ctx context.Context) (removed int, err error) {
 			continue
 		}
 		removed++
-		wg.Go(func() { failed[i] = remove(ctx, c, box.ID) })
+		wg.Go(func() {
+			failed[i] = remove(ctx, c, box.ID)
+			if box.State == container.StateCreated {
+				failed[i] = errors.Join(failed[i], endShims(box.ID))
+			}
+		})
 	}
 	wg.Wait()
 	if err := errors.Join(failed...); err != nil {

@@ -3,6 +3,7 @@ package docker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"time"
@@ -18,11 +19,15 @@ type running struct {
 	engine *client.Client
 	id     string
 	name   string
-	user   string
+	user   string // of what waits in it, and of supervisors
+	owner  string // of what commands leave in it
 	leave  bool
 	held   client.HijackedResponse // its first process ends with it
 	dead   chan struct{}           // closed when that has ended
 }
+
+// owner is who commands are.
+func (p *plan) owner() string { return fmt.Sprintf("%d:%d", p.UID, p.GID) }
 
 // create makes the container of a plan, with a way out where there is one.
 func (p *plan) create(ctx context.Context, out *way) (*running, error) {
@@ -34,10 +39,14 @@ func (p *plan) create(ctx context.Context, out *way) (*running, error) {
 	}
 	name, labels := p.identity()
 	config.Labels = labels
-	return p.driver.run(ctx, name, &config, &host, func(from io.Reader) {
+	c, err := p.driver.run(ctx, name, &config, &host, func(from io.Reader) {
 		var b [1]byte
 		from.Read(b[:]) // it says nothing: this is its end
 	})
+	if err == nil {
+		c.owner = p.owner()
+	}
+	return c, err
 }
 
 // run makes a container, and starts what waits in it. What that says is read until it ends.
@@ -62,7 +71,7 @@ func (d *Driver) run(ctx context.Context, name string, config *container.Config,
 	}
 	if err != nil {
 		close(c.dead)
-		return nil, errors.Join(d.failed("start a container", err), c.end())
+		return nil, errors.Join(d.failed(doingStart, err), c.end(), endShims(c.id))
 	}
 	go func() {
 		defer close(c.dead)

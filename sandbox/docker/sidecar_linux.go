@@ -58,6 +58,9 @@ func (p *plan) sidecar(ctx context.Context, name string, labels map[string]strin
 	config.AttachStdout, config.AttachStderr = true, true
 	pids := d.opts.Sidecar.Pids
 	host.CapAdd = []string{"NET_ADMIN", "SETUID", "SETGID"} // the rules of its namespace; becoming nobody
+	if host.Runtime == runsc {                              // whose kernel has no rules for a network; nothing of a call runs in here
+		host.Runtime = ""
+	}
 	host.Sysctls = sysctls(p.six())
 	host.Memory, host.MemorySwap, host.PidsLimit = sidecarMemory, sidecarMemory, &pids
 	host.ShmSize = d.opts.Sidecar.Tmpfs

@@ -14,8 +14,15 @@ pid=$(cat "$dir/pid" 2>/dev/null)
 if ! serves "$pid"; then
 	rm -f "$dir/pid" # of before the machine was started: dockerd would believe it
 	serves "$(cat "$dir/exec/containerd/containerd.pid" 2>/dev/null)" || rm -f "$dir/exec/containerd/containerd.pid"
+	runtimes=()
+	if runsc=$(command -v runsc); then
+		# Its own network stack does not start on kernels that are newer than it, nor does it
+		# know their control groups: a container has the namespace of its own all the same.
+		printf '#!/bin/sh\nexec "%s" --network=host --ignore-cgroups "$@"\n' "$runsc" >"$dir/runsc" && chmod +x "$dir/runsc"
+		runtimes=(--add-runtime "runsc=$dir/runsc")
+	fi
 	dockerd --data-root "$dir/data" --exec-root "$dir/exec" --pidfile "$dir/pid" -H "unix://$dir/docker.sock" \
-		--bridge none --iptables=false --ip-masq=false 7>&- 8>&- 9>&- &
+		--bridge none --iptables=false --ip-masq=false "${runtimes[@]}" 7>&- 8>&- 9>&- &
 	pid=$!
 fi
 

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/moby/moby/client"
 	"github.com/writ-run/writ/need"
 )
 
@@ -37,6 +38,24 @@ func Start(t testing.TB) Engine {
 	e, unlock := start(t, filepath.Join(cache, "docker"), idle)
 	defer unlock()
 	e.Image = made(t, e)
+	return e
+}
+
+// Runsc is Start for a test that has runtime runsc. An engine that was started before that
+// was installed does not know it.
+func Runsc(t testing.TB) Engine {
+	t.Helper()
+	need.Programs(t, "runsc")
+	e := Start(t)
+	c := dial(t, e)
+	defer c.Close()
+	info, err := c.Info(t.Context(), client.InfoOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, known := info.Info.Runtimes["runsc"]; !known {
+		need.Lacking(t, "the engine of the tests was started without runsc; it ends when no test has used it for %d seconds", idle)
+	}
 	return e
 }
 

@@ -18,7 +18,7 @@ type Command struct {
 	Dir       string
 	Listed    bool // only listed programs run
 	Alone     bool // what the box sees of files is its own, not the host's tree
-	NoQueues  bool // where it is: what comes after this command has the same queues
+	GVisor    bool // its kernel answers in the box
 	Limits    reach.Limits
 }
 
@@ -61,7 +61,7 @@ func (c Command) execute(out *os.File) *Failure {
 	if err := unix.Chdir(c.Dir); err != nil {
 		return Failed(StepDir, err)
 	}
-	if err := restrict.Calls(calls.Kind{Listed: c.Listed, Alone: c.Alone, Watched: true, NoQueues: c.NoQueues}); err != nil {
+	if err := restrict.Calls(calls.Kind{Listed: c.Listed, Alone: c.Alone, Watched: true, GVisor: c.GVisor}); err != nil {
 		return Failed(StepSeccomp, err)
 	}
 	if err := unix.CloseRange(3, 1<<31-1, unix.CLOSE_RANGE_CLOEXEC); err != nil {

@@ -35,6 +35,28 @@ func Below(pid int) (Use, error) {
 	return all(first, func(p int) bool { return slices.Contains(first, p) })
 }
 
+// Everything counts for every process that can be seen, for a kernel which does not say
+// what is below one.
+func Everything() (sum Use, err error) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return sum, fmt.Errorf("list processes: %w", err)
+	}
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		one, err := of(pid, func(int) bool { return false })
+		if err != nil && !gone(err) {
+			return sum, fmt.Errorf("count what process %d uses: %w", pid, err)
+		}
+		sum.Written += one.Written
+		sum.CPU += one.CPU
+	}
+	return sum, nil
+}
+
 // all counts for some and what is below them. Launchers are told by where they are and not
 // by name: a process names itself.
 func all(queue []int, launcher func(pid int) bool) (sum Use, err error) {
