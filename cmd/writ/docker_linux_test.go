@@ -320,6 +320,40 @@ func TestDockerReadOnly(t *testing.T) {
 	}
 }
 
+// An engine that is killed during a call fails it, and what the command had begun is over
+// after a while, though no engine is there to end it.
+func TestDockerEngineKilled(t *testing.T) {
+	t.Parallel()
+	e := rig.Small(t, rig.Own(t))
+	w := newWorld(t, inDocker, fmt.Sprintf("sandboxing: {default_backend: docker, docker: {host: %q, image: %q, mount_mode: rw}}\n", e.Host, e.Image)).init()
+	if o := w.shell("echo here"); o.code != 0 || o.out != "here\n" {
+		t.Fatalf("%+v", o)
+	}
+	ended := make(chan outcome, 1)
+	go func() { ended <- w.shell("echo before; for i in {1..900}; do echo x >>beats; sleep 0.2; done") }()
+	beats := func() int {
+		b, _ := os.ReadFile(filepath.Join(w.ws, "beats"))
+		return len(b)
+	}
+	waitFor(t, func() bool { return beats() > 0 })
+	rig.Kill(t, e)
+	killed := time.Now()
+	if o := <-ended; o.code != 1 || !strings.Contains(o.out+o.err, "before") || !strings.Contains(o.out+o.err, "was lost while the command ran") {
+		t.Errorf("%+v", o)
+	}
+	was := beats()
+	waitFor(t, func() bool { return beats() > was || time.Since(killed) > 15*time.Second })
+	if beats() == was {
+		t.Error("the command ended with the engine: nothing was tried")
+	}
+	time.Sleep(time.Until(killed.Add(23 * time.Second)))
+	was = beats()
+	time.Sleep(time.Second)
+	if now := beats(); now != was {
+		t.Errorf("the command goes on: %d bytes, then %d", was, now)
+	}
+}
+
 // A container that somebody ends during a call says so, and what was written is there.
 func TestDockerKilled(t *testing.T) {
 	t.Parallel()

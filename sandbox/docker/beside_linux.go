@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -38,6 +37,8 @@ func beside() {
 	runtime.GOMAXPROCS(1)
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	began, log, in := time.Now(), slog.New(slog.NewJSONHandler(os.Stdout, nil)), bufio.NewReader(os.Stdin)
+	var p pulse
+	p.watch(leave)
 	line, err := in.ReadBytes('\n')
 	var t terms
 	if err == nil {
@@ -54,7 +55,7 @@ func beside() {
 		unix.Exit(1)
 	}
 	log.Info(saysReady, "ipv6", t.Six, "names", !t.NoNames, "loopback", !t.NoLoopback, "took_micros", time.Since(began).Microseconds())
-	io.Copy(io.Discard, in)
+	p.attend(in)
 	unix.Exit(0)
 }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/moby/moby/client"
 	"github.com/writ-run/writ"
@@ -32,11 +33,16 @@ type Driver struct {
 	apparmor bool   // its own profile of that lets nothing mount, also not over protected names
 	files    *files
 	probed   sandbox.Features // of the last probe; nil: it failed
+
+	beatEvery time.Duration // how often boxes hear of the daemon
+	silence   time.Duration // and after how long without that they end
 }
 
 // New makes a driver. It does nothing yet. Until it is told a key (Own), what it makes is
 // nobody else's, also not another's of the same deployment that only looks (writ doctor).
-func New(o Options) *Driver { return &Driver{opts: o, key: []byte(rand.Text())} }
+func New(o Options) *Driver {
+	return &Driver{opts: o, key: []byte(rand.Text()), beatEvery: beatEvery, silence: silence}
+}
 
 // Protect has the driver keep the protected names of what a box may write. It is said
 // before the first box; without it, what may be written can be written whole.

@@ -83,9 +83,14 @@ func (c *running) supervisor(ctx context.Context) (*supervise.Link, error) {
 		}
 		framed.Close()
 	}()
+	go c.driver.beat(gone, func(beat []byte) error { return to.send(frameBeat, beat) })
 	return &supervise.Link{
 		Control: control{to, conn}, Status: status, Stdin: in, Stdout: stdout, Stderr: stderr, Said: said, Gone: gone,
-		Kill: func() { c.end() },
+		Kill: func() {
+			if c.end() != nil {
+				conn.Close() // an engine that hangs says nothing more
+			}
+		},
 	}, nil
 }
 

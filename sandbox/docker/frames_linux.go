@@ -16,6 +16,7 @@ const (
 
 	frameControl = 'c'
 	frameIn      = 'i' // a piece of input; empty: its end
+	frameBeat    = 'b'
 )
 
 // maxFrame bounds a frame; a job is the longest.

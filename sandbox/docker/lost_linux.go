@@ -16,7 +16,7 @@ const askWithin = 5 * time.Second
 
 // lost finds out why a supervisor is gone without a word. A container that does not run any
 // more has taken everything with it, which is an end like others; of an engine that does not
-// answer nobody knows that.
+// answer nobody knows that, and what runs ends when it has not heard of the daemon for long.
 func (c *running) lost(exit sandbox.Exit, silent error) (sandbox.Exit, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), askWithin)
 	defer cancel()
@@ -26,8 +26,8 @@ func (c *running) lost(exit sandbox.Exit, silent error) (sandbox.Exit, error) {
 		case errdefs.IsNotFound(err) || err == nil && !is.Container.State.Running:
 			exit.Code, exit.Signal, exit.Limit = -1, "killed", sandbox.ContainerEnded
 			return exit, nil
-		case err != nil && ctx.Err() == nil:
-			return exit, writ.Fail(writ.Internal, "the engine at "+Host(c.driver.opts.Host)+" was lost while the command ran, and whether its processes have ended is not known; start it (systemctl start docker), and look for what is left: docker ps", fmt.Errorf("%w: %w", silent, err))
+		case err != nil:
+			return exit, writ.Fail(writ.Internal, fmt.Sprintf("the engine at %s was lost while the command ran, and how it ended is not known; what still runs of it ends by itself within %s; start the engine (systemctl start docker), and look at what the command has done before it is tried again", Host(c.driver.opts.Host), c.driver.silence), fmt.Errorf("%w: %w", silent, err))
 		}
 		select { // an engine takes a moment to notice
 		case <-ctx.Done():

@@ -58,14 +58,17 @@ func Main() {
 	}
 }
 
-// idle is the first process of a container: it reaps, and ends when the daemon has let go.
+// idle is the first process of a container: it reaps, and ends when the daemon has let go
+// or is not heard any more, and all that runs in the container with it.
 func idle() {
 	runtime.GOMAXPROCS(1)
 	if os.Getuid() == 0 {
 		os.Remove("/dev/fuse") // which runsc gives every container
 	}
 	signal.Ignore(syscall.SIGCHLD, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP) // ignored children are reaped by the kernel
-	io.Copy(io.Discard, os.Stdin)
+	var p pulse
+	p.watch(leave)
+	p.attend(os.Stdin)
 	unix.Exit(0)
 }
 
@@ -171,6 +174,8 @@ func ends() (e supervise.Ends, err error) {
 	input := make(chan []byte, 1)
 	go feed(inW, input, out)
 	control, told := io.Pipe()
+	var p pulse
+	p.watch(func() { told.CloseWithError(io.ErrUnexpectedEOF) }) // as if it had let go
 	go func() {
 		err := receive(os.Stdin, func(kind byte, b []byte) error {
 			switch kind {
@@ -179,6 +184,8 @@ func ends() (e supervise.Ends, err error) {
 				return err
 			case frameIn:
 				input <- b // there is room: the next piece comes after this one was taken
+			case frameBeat:
+				p.heard(b)
 			}
 			return nil
 		})

@@ -45,8 +45,17 @@ func (p *plan) create(ctx context.Context, out *way) (*running, error) {
 	})
 	if err == nil {
 		c.owner = p.owner()
+		go c.beat()
 	}
 	return c, err
+}
+
+// beat has its first process know that the daemon is there.
+func (c *running) beat() {
+	c.driver.beat(c.dead, func(beat []byte) error {
+		_, err := c.held.Conn.Write(beat)
+		return err
+	})
 }
 
 // run makes a container, and starts what waits in it. What that says is read until it ends.

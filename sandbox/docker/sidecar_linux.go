@@ -102,6 +102,7 @@ func (s *sidecar) mouth(ctx context.Context, l *net.UnixListener, t terms) (m sa
 	if _, err := s.held.Conn.Write(append(line, '\n')); err != nil {
 		return m, err
 	}
+	go s.beat()
 	ctx, cancel := context.WithTimeout(ctx, sidecarWithin)
 	defer cancel()
 	go func() {

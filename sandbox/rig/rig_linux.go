@@ -59,18 +59,6 @@ func Runsc(t testing.TB) Engine {
 	return e
 }
 
-// Own gives a test an engine of its own, without an image, that ends with the test: for
-// what would be in the way of other tests.
-func Own(t testing.TB) Engine {
-	t.Helper()
-	needs(t)
-	dir := t.TempDir()
-	e, unlock := start(t, dir, 2)
-	unlock()
-	t.Cleanup(func() { end(t, dir) })
-	return e
-}
-
 func needs(t testing.TB) {
 	t.Helper()
 	need.Root(t)
