@@ -87,6 +87,7 @@ func record(r sandbox.Run) []slog.Attr {
 		slog.Int64("writ.run.execution_time_ms", r.Exit.Elapsed.Milliseconds()),
 		slog.Int64("writ.run.stdout_bytes", r.Stdout), slog.Int64("writ.run.stderr_bytes", r.Stderr),
 		slog.Int("writ.sidecar.lines", len(c.Lines.Parsed)+c.Lines.Left), slog.Int("writ.sidecar.lines_malformed", c.Lines.Malformed),
+		slog.Bool("writ.sidecar.late", r.Unheard != nil),
 	}
 	if r.Output == nil {
 		return out

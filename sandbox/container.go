@@ -16,9 +16,10 @@ type Container struct {
 	// that Exit has for limits.
 	Bounds  map[string]string
 	Sidecar string // the ID of the container that is its way out; empty: it had none
-	// Said is what the sidecar has to say of this command, one JSON object a line, up to the
-	// command's end. Nil: nothing. It can be read after the containers are gone. Boxes reads
-	// and closes it, within bounds, and puts what it found into Lines.
+	// Said is what the sidecar has to say of this command, one JSON object a line, the last
+	// of them after the command's end. Nil: nothing. The sidecar is there until it has been
+	// read or closed. Boxes reads and closes it, within bounds, and puts what it found into
+	// Lines, which has what was said before the end until then.
 	Said  io.ReadCloser
 	Lines Lines
 }

@@ -15,7 +15,7 @@ type Report struct {
 	// IDs are what the names of the variables begin with that tell a command whose it is:
 	// WRIT for WRIT_AGENT_ID, WRIT_SESSION_ID, WRIT_TASK_ID and WRIT_REQUEST_ID.
 	IDs    []string
-	Within time.Duration // how long a sidecar is listened to after its command; zero: not at all
+	Within time.Duration // how long a sidecar is listened to after its command; zero: what it had said by then is all
 	Bytes  int64         // how much is kept of what it said, and of what the command wrote
 	Raw    bool          // what the command wrote is kept
 	Ran    func(Run)     // is told of each command that ran in a container, and does not wait; nil: nobody is
@@ -83,7 +83,12 @@ func (b *Boxes) telling(c writ.Call, spec *Spec) *telling {
 func (t *telling) over(exit Exit, err error) Run {
 	r := t.run
 	if c := exit.Container; c != nil && c.Said != nil {
-		r.Unheard = c.listen(t.report.Within, t.report.Bytes)
+		if t.report.Within > 0 {
+			r.Unheard = c.listen(t.report.Within, t.report.Bytes)
+		} else {
+			c.Said.Close()
+			c.Said = nil
+		}
 	}
 	r.Exit, r.Err, r.Stdout, r.Stderr = exit, err, t.stdout.n.Load(), t.stderr.n.Load()
 	return r

@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/writ-run/writ/egress/lab"
 	"github.com/writ-run/writ/sandbox/rig"
@@ -266,6 +267,54 @@ func TestContainerSidecars(t *testing.T) {
 	kill()
 	w.eventually("nothing is left", func() bool { return len(w.containers()) == 0 })
 	four.ends() // its caller finds no daemon, and starts another
+}
+
+// What a sidecar has counted is its last line, when its command has ended. A call waits for
+// that as long as the key says: a sidecar that is stopped for three seconds is late for one
+// of them and not for twenty; the command fails of neither.
+func TestContainerLastLine(t *testing.T) {
+	if !lab.Run(t) {
+		return
+	}
+	webs(t)
+	w := outgoing(t, bridged)
+	w.edit("sandboxing:", "container_log_shipping: {collection_timeout_seconds: 1}\nsandboxing:")
+	began, proceed := filepath.Join(w.ws, "began"), filepath.Join(w.ws, "go")
+	for _, c := range []struct {
+		was, is string
+		late    bool
+	}{{"seconds: 1}", "seconds: 1}", true}, {"seconds: 1}", "seconds: 20}", false}} {
+		w.edit(c.was, c.is)
+		w.must("", "config", "reload")
+		os.Remove(began)
+		os.Remove(proceed)
+		s := w.starts("call", "--json", "shell_command", "command=curl -sSm 9 http://good.test/; touch began; until test -e go; do sleep 0.1; done", `hosts=["good.test:80"]`)
+		w.eventually("it is there", func() bool { return exists(began) })
+		beside := w.sidecar().ID
+		w.engine(nil, "/containers/"+beside+"/pause", "-X", "POST")
+		w.write(proceed, "")
+		if !c.late {
+			time.Sleep(3 * time.Second)
+			w.engine(nil, "/containers/"+beside+"/unpause", "-X", "POST")
+		}
+		var r reply
+		o := s.ends()
+		if err := json.Unmarshal([]byte(o.out), &r); err != nil || o.code != 0 || r.Content != "GET good.test at "+lab.Public+":80\n" {
+			t.Fatalf("%s: %v %+v", c.is, err, o)
+		}
+		logs := *r.Metadata.SidecarLogs
+		last, _ := logs[len(logs)-1].(map[string]any)
+		connections, _ := last["connections"].(float64)
+		bytes, _ := last["bytes"].(float64)
+		if (last["msg"] == "over") == c.late || !c.late && (len(logs) != 2 || connections < 1 || bytes < 100) || c.late && len(logs) != 1 {
+			t.Errorf("%s: the sidecar said %v", c.is, logs)
+		}
+		w.eventually("it is logged", func() bool { return w.logged()[r.CallID] != nil })
+		if is := w.logged()[r.CallID]; is["writ.sidecar.late"] != fmt.Sprint(c.late) || is["writ.sidecar.lines"] != fmt.Sprint(len(logs)) {
+			t.Errorf("%s: the record is %v", c.is, is)
+		}
+		w.eventually("both are gone", func() bool { return len(w.containers()) == 0 })
+	}
 }
 
 // What the configuration says of the network of containers holds, and is explained.

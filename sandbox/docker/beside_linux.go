@@ -32,7 +32,7 @@ type terms struct {
 
 // beside is the one process of a sidecar. It leads the network of its namespace to sockets,
 // hands those to the daemon, which decides and connects, gives up all that it may, and
-// waits: the namespace is there as long as it is.
+// waits: the namespace is there as long as it is. At its end it says what went through that.
 func beside() {
 	runtime.GOMAXPROCS(1)
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
@@ -47,6 +47,10 @@ func beside() {
 	if err == nil {
 		err = t.lead()
 	}
+	var c counters
+	if err == nil {
+		c, err = openCounters()
+	}
 	if err == nil {
 		err = giveUp()
 	}
@@ -56,6 +60,7 @@ func beside() {
 	}
 	log.Info(saysReady, "ipv6", t.Six, "names", !t.NoNames, "loopback", !t.NoLoopback, "took_micros", time.Since(began).Microseconds())
 	p.attend(in)
+	log.Info(saysLast, append(c.last(), "lasted_ms", time.Since(began).Milliseconds())...)
 	unix.Exit(0)
 }
 
@@ -63,6 +68,7 @@ func beside() {
 const (
 	saysReady  = "ready"
 	saysFailed = "the network could not be led out"
+	saysLast   = "over"
 )
 
 // lead leads the network of this namespace to sockets, and hands those over.

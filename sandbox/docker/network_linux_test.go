@@ -190,6 +190,10 @@ func begun(t *testing.T, d *Driver, ws, command string, look func(*box, func() s
 		go func() {
 			defer close(done)
 			exit, err = b.Wait(ctx)
+			if c := exit.Container; c != nil && c.Said != nil {
+				io.Copy(io.Discard, c.Said)
+				c.Said.Close()
+			}
 			out.Close()
 		}()
 		look(b.(*box), said)

@@ -77,15 +77,12 @@ func (p *plan) Start(ctx context.Context) (sandbox.Box, error) {
 	if err != nil {
 		return nil, errors.Join(err, out.end())
 	}
-	end := func() error {
-		err := c.end()
-		return errors.Join(err, out.end()) // the namespace is the sidecar's
-	}
 	b, err := p.runIn(ctx, c)
 	if err != nil {
-		return nil, errors.Join(err, end())
+		err = errors.Join(err, c.end())
+		return nil, errors.Join(err, out.end()) // the namespace is the sidecar's
 	}
-	b.last, b.out = end, out
+	b.last, b.out, b.silent = c.end, out, p.probes
 	return b, nil
 }
 
@@ -129,6 +126,7 @@ type box struct {
 	is     sandbox.Container
 	covers protect.Covers
 	out    *way         // its way out; nil: none
+	silent bool         // nobody wants to know what that has to say
 	last   func() error // ends the container; nil: it is kept
 }
 
@@ -142,8 +140,6 @@ func (b *box) Wait(ctx context.Context) (sandbox.Exit, error) {
 		exit, err = b.in.lost(exit, err)
 	}
 	b.out.close() // nothing is left that it could serve
-	id, said := b.Sidecar()
-	b.is.Sidecar, b.is.Lines = id, sandbox.Lines{Parsed: said.Lines, Malformed: said.Skipped, Left: said.Dropped}
 	exit.Container = &b.is
 	undone, failed := b.covers.Done()
 	exit.Undone = undone
@@ -154,6 +150,12 @@ func (b *box) Wait(ctx context.Context) (sandbox.Exit, error) {
 		if failed := b.last(); failed != nil && err == nil {
 			err = writ.Fail(writ.Internal, "the container of the command could not be removed", failed)
 		}
+	}
+	if b.out != nil && b.silent {
+		b.out.end()
+	} else if b.out != nil {
+		id, said := b.Sidecar()
+		b.is.Sidecar, b.is.Lines, b.is.Said = id, sandbox.Lines{Parsed: said.Lines, Malformed: said.Skipped, Left: said.Dropped}, b.out.last()
 	}
 	return exit, err
 }

@@ -33,18 +33,21 @@ type sidecar struct {
 	said   *said
 	ready  chan struct{} // closed when it says so
 	failed chan string   // why it never will be
+	over   chan struct{} // closed when it has said its last line
 }
 
 // sidecar makes one. It is what boxes are, of the same image: nothing of that is executed,
 // but this program alone, and what the image says of the environment does not hold.
 func (p *plan) sidecar(ctx context.Context, name string, labels map[string]string, dir string) (*sidecar, error) {
 	d := p.driver
-	s := &sidecar{ready: make(chan struct{}), failed: make(chan string, 1)}
-	var once sync.Once
+	s := &sidecar{ready: make(chan struct{}), failed: make(chan string, 1), over: make(chan struct{})}
+	var once, last sync.Once
 	s.said = &said{hear: func(msg string, line []byte) {
 		switch msg {
 		case saysReady:
 			once.Do(func() { close(s.ready) })
+		case saysLast:
+			last.Do(func() { close(s.over) })
 		case saysFailed:
 			select {
 			case s.failed <- string(line):
