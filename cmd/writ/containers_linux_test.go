@@ -27,6 +27,8 @@ type reply struct {
 	Content  string
 	Metadata struct {
 		Driver      string
+		Met, Limit  string
+		Code        int     `json:"exit_code"`
 		ContainerID *string `json:"container_id"`
 		SidecarID   *string `json:"sidecar_id"`
 		SidecarLogs *[]any  `json:"sidecar_logs"`

@@ -120,7 +120,7 @@ func TestDockerKeys(t *testing.T) {
 		{"memory_limit 64m", ", memory_limit: 64m", `python3 -c "x=bytearray(200<<20); print(len(x))"`, 1, "[ended: all of it together used more memory than it may (64 MiB, sandboxing.docker.memory_limit)]"},
 		{"memory_limit 64m, much output", ", memory_limit: 64m", "head -c 100m /dev/zero; echo all of it >&2", 0, "all of it"},
 		{"pids_limit 64", "", `python3 -c "import subprocess; [subprocess.Popen(['sleep','5']) for i in range(40)]; print('all')"`, 0, "all"},
-		{"pids_limit 32", ", pids_limit: 32", `python3 -c "import subprocess; [subprocess.Popen(['sleep','5']) for i in range(40)]; print('all')"`, 1, "[it seems to have begun more processes than it may: 32, sandboxing.docker.pids_limit]"},
+		{"pids_limit 32", ", pids_limit: 32", `python3 -c "import subprocess; [subprocess.Popen(['sleep','5']) for i in range(40)]; print('all')"`, 1, "[ended: it began more processes than it may (32, sandboxing.docker.pids_limit)]"},
 		{"timeout_seconds 1", ", timeout_seconds: 1", "echo before; sleep 30", 1, "timeout"},
 		{"image that is not there", ", image: no-such-image", "true", 1, "writ image build"},
 		{"runtime that is not there", ", runtime: no-such-runtime", "true", 1, "no-such-runtime"},
@@ -316,6 +316,24 @@ func TestDockerReadOnly(t *testing.T) {
 		}
 		if o := w.call("shell_command", map[string]any{"command": "true", "writable": []string{w.ws}}); (o.code == 3) != reads || reads != strings.Contains(o.err+o.out, "mount_mode: rw") {
 			t.Errorf("a path to write%s: %+v", mode, o)
+		}
+	}
+}
+
+// A command that had as many processes as it may is told so by its result, whatever it says
+// itself, and so is the next one; one that fails with fewer is not.
+func TestDockerPids(t *testing.T) {
+	t.Parallel()
+	w := contained(t, "", "")
+	w.edit("mount_mode: rw", "mount_mode: rw, pids_limit: 40")
+	const begin = "command=python3 -c \"\nimport subprocess, sys\ntry: [subprocess.Popen(['sleep', '5']) for i in range(%d)]\nexcept OSError: sys.exit(4)\nsys.exit(%d)\""
+	for _, c := range []struct {
+		begins, code int
+		met          string
+	}{{34, 3, ""}, {60, 0, "pids"}, {34, 3, ""}, {60, 0, "pids"}, {60, 0, "pids"}} {
+		r := w.reply(fmt.Sprintf(begin, c.begins, c.code))
+		if m := r.Metadata; m.Met != c.met || m.Limit != c.met || m.Code == 0 || strings.Contains(r.Content, "sandboxing.docker.pids_limit") != (c.met != "") {
+			t.Errorf("%d processes: %+v", c.begins, r)
 		}
 	}
 }

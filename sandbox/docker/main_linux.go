@@ -66,6 +66,7 @@ func idle() {
 		os.Remove("/dev/fuse") // which runsc gives every container
 	}
 	signal.Ignore(syscall.SIGCHLD, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP) // ignored children are reaped by the kernel
+	settle()
 	var p pulse
 	p.watch(leave)
 	p.attend(os.Stdin)
@@ -75,7 +76,8 @@ func idle() {
 // hold starts the command and outlives it. It ends after every process that the command
 // left behind, and touches no other.
 func hold() {
-	runtime.GOMAXPROCS(1)          // its threads count as processes of the box
+	runtime.GOMAXPROCS(1) // its threads count as processes of the box
+	settle()
 	debug.SetMemoryLimit(24 << 20) // and its memory is the command's; until then nothing is collected
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGALRM, syscall.SIGUSR1, syscall.SIGUSR2)
 	ends, err := ends()
@@ -99,12 +101,16 @@ func hold() {
 		ask, use = askOthers, usage.Everything
 	}
 	var met atomic.Pointer[string]
+	var own int64
 	s.Run(cmd, supervise.Hands{
 		// From now on nobody inside reads its memory, its descriptors or, through /proc, its
 		// program. Before, that would keep it from saying who the user of a namespace is.
-		Begun: func() { unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) },
-		Ask:   ask,
-		Kill:  func() { cmd.Process.Kill() },
+		Begun: func() {
+			own = ownThreads()
+			unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
+		},
+		Ask:  ask,
+		Kill: func() { cmd.Process.Kill() },
 		End: func(command int) (unix.WaitStatus, string) {
 			j.Use.Watch(over, use, func(limit string) {
 				met.Store(&limit)
@@ -120,8 +126,9 @@ func hold() {
 			if limit := met.Load(); limit != nil {
 				return how, *limit
 			}
-			return how, bounds().since(before, how)
+			return how, ""
 		},
+		Met: func() string { return bounds().since(before, j.Limits.Pids, own) },
 	})
 }
 

@@ -107,7 +107,7 @@ func (p *plan) Keep(ctx context.Context) (sandbox.Kept, error) {
 // StartIn implements sandbox.Plan.
 func (p *plan) StartIn(ctx context.Context, in sandbox.Kept) (sandbox.Box, error) {
 	k := in.(*kept)
-	if k.alike != p.alike || k.gone() {
+	if k.alike != p.alike || k.gone() || k.spent.Load() {
 		return nil, sandbox.ErrUnfit
 	}
 	return p.runIn(ctx, k.running)
@@ -138,6 +138,9 @@ func (b *box) Wait(ctx context.Context) (sandbox.Exit, error) {
 	exit, err := b.Box.Wait(ctx)
 	if errors.Is(err, supervise.ErrSilent) {
 		exit, err = b.in.lost(exit, err)
+	}
+	if exit.Met == "pids" {
+		b.in.spent.Store(true)
 	}
 	b.out.close() // nothing is left that it could serve
 	exit.Container = &b.is

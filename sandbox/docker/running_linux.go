@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/containerd/errdefs"
@@ -24,6 +25,7 @@ type running struct {
 	leave  bool
 	held   client.HijackedResponse // its first process ends with it
 	dead   chan struct{}           // closed when that has ended
+	spent  atomic.Bool             // a command had as many processes as it may: of the next nobody would see it
 }
 
 // owner is who commands are.

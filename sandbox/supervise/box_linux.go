@@ -163,7 +163,10 @@ func (b *box) Wait(ctx context.Context) (sandbox.Exit, error) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	exit := sandbox.Exit{Code: b.end.Code, Signal: b.end.Signal, Limit: cmp.Or(b.limit, b.end.Limit), Elapsed: b.elapsed, CPU: b.end.CPU}
+	exit := sandbox.Exit{Code: b.end.Code, Signal: b.end.Signal, Limit: cmp.Or(b.limit, b.end.Limit), Elapsed: b.elapsed, CPU: b.end.CPU, Met: b.end.Met}
+	if exit.Limit == "" && exit.Code != 0 {
+		exit.Limit = exit.Met
+	}
 	switch {
 	case b.endErr != nil && b.limit != "" && b.terms.Holds: // it was killed from outside
 		exit.Code, exit.Signal = -1, "killed"

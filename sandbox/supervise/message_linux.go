@@ -38,6 +38,7 @@ type end struct {
 	Code   int
 	Signal string
 	Limit  string // of the job, that ended it
+	Met    string // that it came up against, whatever ended it
 	CPU    time.Duration
 }
 

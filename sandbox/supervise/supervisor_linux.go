@@ -43,6 +43,8 @@ type Hands struct {
 	// End waits for the command, by the number of its process, kills what is left, and
 	// returns when nothing is: how the command ended, and the limit of the job that ended it.
 	End func(command int) (how unix.WaitStatus, limit string)
+	// Met, where there is one, is asked after that which limit the command came up against.
+	Met func() string
 }
 
 // Unknown is how a command ended that could not be waited for: without an exit status.
@@ -96,6 +98,9 @@ func (s *Supervisor) Run(cmd *exec.Cmd, h Hands) {
 		h.Kill() // the daemon is gone
 	}
 	end := ended(h.End(cmd.Process.Pid))
+	if h.Met != nil {
+		end.Met = h.Met()
+	}
 	if s.drained != nil {
 		s.drained()
 	}
