@@ -92,7 +92,7 @@ func (db *DB) After(ctx context.Context, seq int64, n int) ([]Entry, error) {
 // OfCall lists the entries about one call.
 func (db *DB) OfCall(ctx context.Context, call string) ([]Entry, error) {
 	return query(ctx, db, scanEntry, entryColumns+` WHERE seq IN (SELECT seq FROM ledger_calls WHERE call = $1)
-		UNION ALL `+entryColumns+` WHERE`+sinceHead+` AND call = $1 ORDER BY seq`, call)
+		UNION `+entryColumns+` WHERE`+sinceHead+` AND call = $1 ORDER BY seq`, call)
 }
 
 // Entries walks the whole ledger in order of insertion, in pages, so that a long
