@@ -106,9 +106,15 @@ func noted(tx *store.Tx, s sandbox.Shown) error {
 		Container: s.Container, Sidecar: s.Sidecar, Image: s.Image, Since: moment(s.Since), Calls: s.Calls, Used: moment(s.Used)})
 }
 
-// Close writes down what is left, once.
+// Close writes down what is left, once. What is still there, being readied, ends with the
+// daemon.
 func (n *boxNotes) Close() error {
 	if n.quit != nil {
+		for _, b := range n.e.boxes.List() {
+			if b.Kept || b.Container != "" {
+				n.note(sandbox.Shown{Live: b, Ended: time.Now()})
+			}
+		}
 		close(n.quit)
 		n.over.Wait()
 	}

@@ -88,6 +88,7 @@ func (c *running) supervisor(ctx context.Context) (*supervise.Link, error) {
 		Control: control{to, conn}, Status: status, Stdin: in, Stdout: stdout, Stderr: stderr, Said: said, Gone: gone,
 		Kill: func() {
 			if c.end() != nil {
+				c.unended.Store(true)
 				conn.Close() // an engine that hangs says nothing more
 			}
 		},

@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -15,26 +16,37 @@ import (
 const askWithin = 5 * time.Second
 
 // lost finds out why a supervisor is gone without a word. A container that does not run any
-// more has taken everything with it, which is an end like others; of an engine that does not
-// answer nobody knows that, and what runs ends when it has not heard of the daemon for long.
+// more has taken everything with it, which is an end like others. Of an engine that does not
+// answer nobody knows that; but what runs ends when it has not heard of the daemon for long,
+// and until then it can write, so that is waited for.
 func (c *running) lost(exit sandbox.Exit, silent error) (sandbox.Exit, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), askWithin)
-	defer cancel()
-	for {
-		is, err := c.engine.ContainerInspect(ctx, c.id, client.ContainerInspectOptions{})
+	until, gone := time.Now().Add(askWithin), error(nil)
+	for time.Now().Before(until) {
+		is, err := c.asked()
 		switch {
 		case errdefs.IsNotFound(err) || err == nil && !is.Container.State.Running:
-			exit.Code, exit.Signal, exit.Limit = -1, "killed", sandbox.ContainerEnded
+			exit.Code, exit.Signal = -1, "killed"
+			exit.Limit = cmp.Or(exit.Limit, sandbox.ContainerEnded)
 			return exit, nil
-		case err != nil:
-			return exit, writ.Fail(writ.Internal, fmt.Sprintf("the engine at %s was lost while the command ran, and how it ended is not known; what still runs of it ends by itself within %s; start the engine (systemctl start docker), and look at what the command has done before it is tried again", Host(c.driver.opts.Host), c.driver.silence), fmt.Errorf("%w: %w", silent, err))
+		case err != nil && gone == nil:
+			gone, until = err, time.Now().Add(c.driver.silence+4*tick)
+		case err == nil && gone != nil: // it came back
+			c.end()
 		}
-		select { // an engine takes a moment to notice
-		case <-ctx.Done():
-			return exit, silent
-		case <-time.After(endAgain):
-		}
+		time.Sleep(endAgain) // an engine takes a moment to notice
 	}
+	if gone == nil {
+		return exit, silent
+	}
+	exit.Code = -1
+	return exit, writ.Fail(writ.Internal, fmt.Sprintf("the engine at %s was lost while the command ran, and how it ended is not known; what still ran of it has ended by itself since; start the engine (systemctl start docker), and look at what the command has done before it is tried again", Host(c.driver.opts.Host)), fmt.Errorf("%w: %w", silent, gone))
+}
+
+// asked is what the engine knows of the container.
+func (c *running) asked() (client.ContainerInspectResult, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), askWithin)
+	defer cancel()
+	return c.engine.ContainerInspect(ctx, c.id, client.ContainerInspectOptions{})
 }
 
 // bounds are the limits of a container that a command can meet, as they are told.

@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -136,8 +137,8 @@ func (b *box) Container() sandbox.Container { return b.is }
 // Wait implements sandbox.Box.
 func (b *box) Wait(ctx context.Context) (sandbox.Exit, error) {
 	exit, err := b.Box.Wait(ctx)
-	if errors.Is(err, supervise.ErrSilent) {
-		exit, err = b.in.lost(exit, err)
+	if errors.Is(err, supervise.ErrSilent) || b.in.unended.Load() {
+		exit, err = b.in.lost(exit, cmp.Or(err, supervise.ErrSilent))
 	}
 	if exit.Met == "pids" {
 		b.in.spent.Store(true)

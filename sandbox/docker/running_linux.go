@@ -16,16 +16,17 @@ import (
 
 // A running is a container whose first process waits.
 type running struct {
-	driver *Driver
-	engine *client.Client
-	id     string
-	name   string
-	user   string // of what waits in it, and of supervisors
-	owner  string // of what commands leave in it
-	leave  bool
-	held   client.HijackedResponse // its first process ends with it
-	dead   chan struct{}           // closed when that has ended
-	spent  atomic.Bool             // a command had as many processes as it may: of the next nobody would see it
+	driver  *Driver
+	engine  *client.Client
+	id      string
+	name    string
+	user    string // of what waits in it, and of supervisors
+	owner   string // of what commands leave in it
+	leave   bool
+	held    client.HijackedResponse // its first process ends with it
+	dead    chan struct{}           // closed when that has ended
+	unended atomic.Bool             // it was to be killed, and the engine did not say that it was
+	spent   atomic.Bool             // a command had as many processes as it may: of the next nobody would see it
 }
 
 // owner is who commands are.

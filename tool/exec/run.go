@@ -90,9 +90,9 @@ func render(exit sandbox.Exit, stdout, stderr *sandbox.Tail) string {
 		fmt.Fprintf(&b, "[exit status %d]\n", exit.Code)
 	}
 	if exit.Met != "" && exit.Met != exit.Limit {
-		fmt.Fprintf(&b, "[it came up against a limit: %s]\n", exit.Met)
+		fmt.Fprintf(&b, "[it came up against a limit: %s%s]\n", sandbox.Meaning(exit.Met), bound(exit, exit.Met, " (%s)"))
 	}
-	if exit.Limit == "" && (says(stdout, unforked) || says(stderr, unforked)) { // the kernel counts nothing there
+	if exit.Limit == "" && exit.Met == "" && (says(stdout, unforked) || says(stderr, unforked)) { // not every kernel tells
 		b.WriteString(bound(exit, "pids", "[it seems to have begun more processes than it may: %s]\n"))
 	}
 	if c := exit.Container; c != nil && c.ReadOnly && exit.Code != 0 && (says(stdout, unwritable) || says(stderr, unwritable)) {
