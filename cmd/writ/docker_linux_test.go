@@ -353,7 +353,7 @@ func TestDockerEngineKilled(t *testing.T) {
 		b, _ := os.ReadFile(filepath.Join(w.ws, "beats"))
 		return len(b)
 	}
-	waitFor(t, func() bool { return beats() > 0 })
+	waitFor(t, func() bool { return beats() > 8 })
 	rig.Kill(t, e)
 	was := beats()
 	time.Sleep(time.Second)

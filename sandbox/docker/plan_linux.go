@@ -11,6 +11,7 @@ import (
 	"slices"
 	"syscall"
 
+	"github.com/containerd/errdefs"
 	"github.com/moby/moby/api/types/container"
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/sandbox"
@@ -203,7 +204,13 @@ func (p *plan) runBy(ctx context.Context, c *running, covers protect.Covers) (sa
 		j.Shown, j.Hidden = nil, nil
 		terms.Check = p.unmoved
 	}
-	return supervise.Over(ctx, link, terms, j, p.spec)
+	b, err := supervise.Over(ctx, link, terms, j, p.spec)
+	if err != nil {
+		if _, gone := c.asked(); gone != nil && !errdefs.IsNotFound(gone) { // it may have begun all the same
+			_, err = c.lost(sandbox.Exit{}, err)
+		}
+	}
+	return b, err
 }
 
 // unmoved reports whether everything is still where it was when this was planned.
