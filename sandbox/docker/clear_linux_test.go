@@ -6,15 +6,14 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/writ-run/writ/need"
 	"golang.org/x/sys/unix"
 )
 
 // What a call left is removed, and the engine's own directories above something that the
 // box is shown do not keep a container from being used again.
 func TestEmptyBesideTheEngines(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("takes root, to be another user")
-	}
+	need.Root(t) // to be another user
 	dir, err := os.MkdirTemp("/tmp", "writ-empty-")
 	if err != nil {
 		t.Fatal(err)

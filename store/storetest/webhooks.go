@@ -75,24 +75,30 @@ var webhookChecked = []string{
 func (e Engine) testWebhookGuards(t *testing.T) {
 	dir := t.TempDir()
 	hooked(t, e.open(t, dir))
+	e.guards(t, dir, webhookAttacks, webhookChecked, []string{`UPDATE webhooks SET seq = 3, part = 0`, `INSERT INTO webhooks VALUES ('new', 3, 0, '', '2026', 'x', '2026')`})
+}
+
+// guards tries what triggers, each by itself, and constraints refuse, and what neither does.
+func (e Engine) guards(t *testing.T, dir string, attacks []guardedAttack, checked, controls []string) {
+	t.Helper()
 	e.refusals(t, dir, "", func(refused func(string) string) {
-		for _, a := range webhookAttacks {
+		for _, a := range attacks {
 			if why := refused(a.SQL); why != "" {
 				t.Errorf("%s: %s\n%s", a.Name, why, a.SQL)
 			}
 		}
-		for _, text := range webhookChecked {
+		for _, text := range checked {
 			if why := refused(text); why != "" {
 				t.Errorf("%s\n%s", why, text)
 			}
 		}
-		for _, text := range []string{`UPDATE webhooks SET seq = 3, part = 0`, `INSERT INTO webhooks VALUES ('new', 3, 0, '', '2026', 'x', '2026')`} {
+		for _, text := range controls {
 			if refused(text) == "" {
 				t.Errorf("control: what may be is refused\n%s", text)
 			}
 		}
 	})
-	for _, a := range webhookAttacks {
+	for _, a := range attacks {
 		e.refusals(t, dir, a.by, func(refused func(string) string) {
 			if why := refused(a.SQL); why == "" {
 				t.Errorf("%s: refused without %s too, which therefore guards nothing here\n%s", a.Name, a.by, a.SQL)
