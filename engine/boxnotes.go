@@ -66,6 +66,7 @@ func (n *boxNotes) run() {
 		case <-time.After(time.Second):
 			n.poke()
 		case <-n.quit:
+			n.write()
 			return
 		}
 	}
