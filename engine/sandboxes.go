@@ -39,5 +39,13 @@ func (e *Engine) KillSandbox(ctx context.Context, id string) error {
 				wire.Str("box", b.ID), wire.Str("driver", b.Driver), wire.Bool("kept", b.Kept)}})
 		}
 	}
+	_, was := e.boxes.Show(id)
+	if !was { // what is written down comes later
+		_, kept, err := e.store.Sandbox(ctx, id)
+		was = kept && err == nil
+	}
+	if was {
+		return writ.Fail(writ.Conflict, fmt.Sprintf("sandbox %q has ended already; 'writ sandbox show %[1]s' says when", id), nil)
+	}
 	return noSandbox(id)
 }

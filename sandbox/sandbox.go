@@ -170,7 +170,7 @@ func Unmet(driver string, have Features, c writ.Confinement) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	msg := fmt.Sprintf("sandbox_unavailable: driver %s does not enforce %s", driver, strings.Join(missing, ", "))
+	msg := fmt.Sprintf("sandbox_unavailable: driver %s does not enforce %s; 'writ doctor --driver %[1]s' says what it does, and an operator chooses another with sandboxing.overrides", driver, strings.Join(missing, ", "))
 	return writ.Fail(writ.SandboxUnavailable, msg, nil)
 }
 

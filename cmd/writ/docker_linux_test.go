@@ -115,13 +115,13 @@ func TestDockerKeys(t *testing.T) {
 		{"mount_mode ro", "", "touch x", 1, "Read-only file system"},
 		{"mount_mode rw", ", mount_mode: rw", "touch x", 0, ""},
 		{"tmpfs_size 64m", "", "head -c 40m /dev/zero >/tmp/x && rm /tmp/x && echo fits", 0, "fits"},
-		{"tmpfs_size 1m", ", tmpfs_size: 1m", "head -c 2m /dev/zero >/tmp/x", 1, "No space left"},
+		{"tmpfs_size 1m", ", tmpfs_size: 1m", "head -c 2m /dev/zero >/tmp/x", 1, "1 MiB, sandboxing.docker.tmpfs_size"},
 		{"memory_limit 512m", "", `python3 -c "x=bytearray(200<<20); print(len(x))"`, 0, "209715200"},
 		{"memory_limit 64m", ", memory_limit: 64m", `python3 -c "x=bytearray(200<<20); print(len(x))"`, 1, "[ended: all of it together used more memory than it may (64 MiB, sandboxing.docker.memory_limit)]"},
 		{"memory_limit 64m, much output", ", memory_limit: 64m", "head -c 100m /dev/zero; echo all of it >&2", 0, "all of it"},
 		{"pids_limit 64", "", `python3 -c "import subprocess; [subprocess.Popen(['sleep','5']) for i in range(40)]; print('all')"`, 0, "all"},
 		{"pids_limit 32", ", pids_limit: 32", `python3 -c "import subprocess; [subprocess.Popen(['sleep','5']) for i in range(40)]; print('all')"`, 1, "[ended: it began more processes than it may (32, sandboxing.docker.pids_limit)]"},
-		{"timeout_seconds 1", ", timeout_seconds: 1", "echo before; sleep 30", 1, "timeout"},
+		{"timeout_seconds 1", ", timeout_seconds: 1", "echo before; sleep 30", 1, "sandboxing.docker.timeout_seconds"},
 		{"image that is not there", ", image: no-such-image", "true", 1, "writ image build"},
 		{"runtime that is not there", ", runtime: no-such-runtime", "true", 1, "no-such-runtime"},
 		{"host that is not there", ", host: 'unix:///nowhere/docker.sock'", "true", 1, "no engine of Docker or Podman answers at unix:///nowhere/docker.sock"},
@@ -338,37 +338,52 @@ func TestDockerPids(t *testing.T) {
 	}
 }
 
-// An engine that is killed during a call fails it, and what the command had begun is over
-// after a while, though no engine is there to end it.
-func TestDockerEngineKilled(t *testing.T) {
+// An engine that is lost during a call, killed or stopped, fails it; and what the command
+// had begun is over after a while, though no engine is there to end it.
+func TestDockerEngineLost(t *testing.T) {
 	t.Parallel()
 	e := rig.Small(t, rig.Own(t))
 	w := newWorld(t, inDocker, fmt.Sprintf("sandboxing: {default_backend: docker, docker: {host: %q, image: %q, mount_mode: rw}}\n", e.Host, e.Image)).init()
-	if o := w.shell("echo here"); o.code != 0 || o.out != "here\n" {
-		t.Fatalf("%+v", o)
-	}
-	ended := make(chan outcome, 1)
-	go func() { ended <- w.shell("echo before; for i in {1..900}; do echo x >>beats; sleep 0.2; done") }()
 	beats := func() int {
 		b, _ := os.ReadFile(filepath.Join(w.ws, "beats"))
 		return len(b)
 	}
-	waitFor(t, func() bool { return beats() > 8 })
-	rig.Kill(t, e)
-	was := beats()
-	time.Sleep(time.Second)
-	if beats() == was {
-		t.Error("the command ended with the engine: nothing was tried")
+	during := func(lose func()) {
+		t.Helper()
+		if o := w.shell("echo here; : >beats"); o.code != 0 || o.out != "here\n" {
+			t.Fatalf("%+v", o)
+		}
+		ended := make(chan outcome, 1)
+		go func() { ended <- w.shell("echo before; for i in {1..900}; do echo x >>beats; sleep 0.2; done") }()
+		waitFor(t, func() bool { return beats() > 8 })
+		lose()
+		was := beats()
+		time.Sleep(time.Second)
+		if beats() == was {
+			t.Error("the command ended with the engine: nothing was tried")
+		}
+		// The call is over when nothing of it can write any more.
+		if o := <-ended; o.code != 1 || !strings.Contains(o.out+o.err, "before") || !strings.Contains(o.out+o.err, "was lost while the command ran") {
+			t.Errorf("%+v", o)
+		}
+		was = beats()
+		time.Sleep(time.Second)
+		if now := beats(); now != was {
+			t.Errorf("the command goes on: %d bytes, then %d", was, now)
+		}
 	}
-	// The call is over when nothing of it can write any more.
-	if o := <-ended; o.code != 1 || !strings.Contains(o.out+o.err, "before") || !strings.Contains(o.out+o.err, "was lost while the command ran") {
-		t.Errorf("%+v", o)
+	if os.Getenv("WRIT_SOAK") != "" { // it is waited for as long as a busy one may take
+		var goOn func()
+		during(func() { goOn = rig.Hang(t, e) })
+		const hangs = "is there and does not answer"
+		for _, o := range []outcome{w.shell("true"), w.run("", "doctor")} {
+			if o.code == 0 || !strings.Contains(o.out+o.err, hangs) {
+				t.Errorf("%+v", o)
+			}
+		}
+		goOn()
 	}
-	was = beats()
-	time.Sleep(time.Second)
-	if now := beats(); now != was {
-		t.Errorf("the command goes on: %d bytes, then %d", was, now)
-	}
+	during(func() { rig.Kill(t, e) })
 }
 
 // A container that somebody ends during a call says so, and what was written is there.

@@ -122,7 +122,7 @@ whatever becomes of the tag.`,
 			if err != nil {
 				return err
 			}
-			return a.tellBuilt(built, time.Since(began))
+			return a.tellBuilt(built, *host, time.Since(began))
 		},
 	}
 	c.Flags().StringVar(&r.From, "from", "", "the image to build on (default "+image.DefaultBase+")")
@@ -151,12 +151,15 @@ type builtShown struct {
 	Seconds float64 `json:"seconds"`
 }
 
-func (a *app) tellBuilt(b image.Built, took time.Duration) error {
+func (a *app) tellBuilt(b image.Built, host string, took time.Duration) error {
+	if host != "" { // other than the one that is looked for without a word
+		host = "\n    host: " + oneLine(host)
+	}
 	return a.tell(fmt.Sprintf(`built %s: %s, %s
 In the configuration, under sandboxing, it is:
 
-  docker:
-    image: %s`, oneLine(b.Tag), megabytes(b.Size), span(took), oneLine(b.ID)),
+  docker:%s
+    image: %s`, oneLine(b.Tag), megabytes(b.Size), span(took), host, oneLine(b.ID)),
 		builtShown{b.Name, b.Tag, b.ID, b.Base, b.Size, took.Seconds()})
 }
 

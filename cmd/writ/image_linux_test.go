@@ -36,7 +36,7 @@ func TestImageBuild(t *testing.T) {
 		t.Errorf("listed as\n%s", out)
 	}
 	out := w.must("", "image", "build", "sandbox", "--from", built.ID, "--tag", "writ-sandbox:on-test", "--host", e.Host)
-	if !strings.Contains(out, "built writ-sandbox:on-test: ") || !strings.Contains(out, "under sandboxing, it is:\n\n  docker:\n    image: sha256:") {
+	if !strings.Contains(out, "built writ-sandbox:on-test: ") || !strings.Contains(out, "under sandboxing, it is:\n\n  docker:\n    host: "+e.Host+"\n    image: sha256:") {
 		t.Errorf("on another it says\n%s", out)
 	}
 }

@@ -114,7 +114,7 @@ func TestSandboxCommands(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 	w.settled(0)
-	if o := w.run("", "sandbox", "kill", id); o.code != 1 || !strings.Contains(o.err, "there is no sandbox") {
+	if o := w.run("", "sandbox", "kill", id); o.code != 1 || !strings.Contains(o.err, "has ended already; 'writ sandbox show "+id+"' says") {
 		t.Errorf("%+v", o)
 	}
 	if !slices.Contains(w.ledgerKinds(), "sandbox.killed") {

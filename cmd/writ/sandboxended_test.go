@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/writ-run/writ/client"
@@ -50,5 +51,11 @@ func TestSandboxEnded(t *testing.T) {
 	var shown client.Sandbox
 	if err := json.Unmarshal([]byte(w.must("", "sandbox", "show", left.ID, "--json")), &shown); err != nil || !shown.Lost || shown.Session != left.Session {
 		t.Errorf("%+v, %v", shown, err)
+	}
+	if o := w.run("", "sandbox", "logs", left.ID); o.code != 0 || !strings.Contains(o.err, "is not kept any more") {
+		t.Errorf("its log: %+v", o)
+	}
+	if o := w.run("", "sandbox", "kill", left.ID); o.code != 1 || !strings.Contains(o.err, "has ended already") {
+		t.Errorf("killing it: %+v", o)
 	}
 }

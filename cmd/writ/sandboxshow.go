@@ -157,6 +157,9 @@ func (a *app) followSandbox(cmd *cobra.Command, c *client.Client, id string, fol
 		if follow && b.Ended != "" {
 			fmt.Fprintln(os.Stderr, "the sandbox has ended:", oneLine(b.Ended))
 		}
+		if len(b.Runs) == 0 && b.Calls > 0 && !a.json {
+			fmt.Fprintln(os.Stderr, "what ended in it is not kept any more; 'writ invocation list' has its calls")
+		}
 		if !follow || b.Ended != "" {
 			return nil
 		}

@@ -153,7 +153,11 @@ type outcome struct {
 // run runs the program with standard input, bounded in time.
 func (w *world) run(stdin string, args ...string) outcome {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+	within := time.Minute
+	if os.Getenv("WRIT_SOAK") != "" {
+		within *= 3
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env, cmd.Dir = w.env(), w.home

@@ -36,12 +36,13 @@ type Driver struct {
 
 	beatEvery time.Duration // how often boxes hear of the daemon
 	silence   time.Duration // and after how long without that they end
+	answers   time.Duration // how long the engine is waited for
 }
 
 // New makes a driver. It does nothing yet. Until it is told a key (Own), what it makes is
 // nobody else's, also not another's of the same deployment that only looks (writ doctor).
 func New(o Options) *Driver {
-	return &Driver{opts: o, key: []byte(rand.Text()), beatEvery: beatEvery, silence: silence}
+	return &Driver{opts: o, key: []byte(rand.Text()), beatEvery: beatEvery, silence: silence, answers: answers}
 }
 
 // Protect has the driver keep the protected names of what a box may write. It is said

@@ -167,7 +167,7 @@ func TestNoEngine(t *testing.T) {
 	t.Setenv("XDG_RUNTIME_DIR", "/run/user/7")
 	gone := &net.OpError{Op: "dial", Err: syscall.ENOENT}
 	said := New(Options{}).failed("start a container", fmt.Errorf("cannot connect: %w", gone)).Error()
-	for _, want := range []string{"/var/run/docker.sock", "/run/podman/podman.sock", "/run/user/7/docker.sock", "/run/user/7/podman/podman.sock", "DOCKER_HOST is not set here, and a daemon that a command started does not see the shell's", "sandboxing.docker.host"} {
+	for _, want := range []string{"/var/run/docker.sock", "/run/podman/podman.sock", "/run/user/7/docker.sock", "/run/user/7/podman/podman.sock", "DOCKER_HOST is not set for the process that looked, and a daemon that a command started does not see the shell's", "sandboxing.docker.host"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("%q does not say %q", said, want)
 		}

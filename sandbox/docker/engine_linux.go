@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/containerd/errdefs"
 	"github.com/moby/moby/api/types/system"
@@ -52,7 +54,8 @@ func (d *Driver) talk() (*client.Client, error) {
 	if !strings.HasPrefix(host, "unix://") {
 		return nil, writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: driver docker reaches its engine by a socket of this machine, since boxes are shown directories of it, and not at "+host+"; name one as unix:///path", nil)
 	}
-	c, err := client.New(client.WithHost(host))
+	bounded := &http.Client{CheckRedirect: client.CheckRedirect, Transport: &http.Transport{ResponseHeaderTimeout: d.answers, MaxIdleConns: 6, IdleConnTimeout: 30 * time.Second}}
+	c, err := client.New(client.WithHTTPClient(bounded), client.WithHost(host), client.WithScheme("http"))
 	if err != nil {
 		return nil, writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: "+host+" cannot be used as the engine of driver docker; name a socket as unix:///path", err)
 	}
@@ -69,7 +72,9 @@ func (d *Driver) reachable(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	is, err := c.Ping(ctx, client.PingOptions{NegotiateAPIVersion: true})
+	is, err := answered(ctx, d.silence, func(ctx context.Context) (client.PingResult, error) {
+		return c.Ping(ctx, client.PingOptions{NegotiateAPIVersion: true})
+	})
 	if err != nil {
 		return d.failed("ask the engine", err)
 	}
@@ -109,6 +114,8 @@ func (d *Driver) failed(doing string, err error) error {
 	switch {
 	case errors.As(err, &known):
 		return err
+	case hangs(err):
+		return say("the engine at " + host + " is there and does not answer; restart it (systemctl restart docker), or ask its log what it waits for (journalctl -u docker)")
 	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
 		return writ.Fail(writ.Stopped, "stopped before the command started", err)
 	case client.IsErrConnectionFailed(err) && errors.Is(err, os.ErrPermission) || strings.Contains(err.Error(), "permission denied while trying to connect"):
@@ -137,7 +144,7 @@ func (d *Driver) elsewhere() string {
 	if d.opts.Host != "" || os.Getenv("DOCKER_HOST") != "" {
 		return ""
 	}
-	return ", and none is at " + strings.Join(sockets()[1:], ", ") + "; DOCKER_HOST is not set here, and a daemon that a command started does not see the shell's"
+	return ", and none is at " + strings.Join(sockets()[1:], ", ") + "; DOCKER_HOST is not set for the process that looked, and a daemon that a command started does not see the shell's"
 }
 
 const (

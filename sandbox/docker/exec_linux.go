@@ -31,7 +31,9 @@ func (c *running) exec(ctx context.Context, part, user string, stdin bool) (stri
 	})
 	var at client.ExecAttachResult
 	if err == nil {
-		at, err = c.engine.ExecAttach(ctx, made.ID, client.ExecAttachOptions{})
+		at, err = answered(ctx, c.driver.answers, func(ctx context.Context) (client.ExecAttachResult, error) {
+			return c.engine.ExecAttach(ctx, made.ID, client.ExecAttachOptions{})
+		})
 	}
 	if errdefs.IsNotFound(err) || errdefs.IsConflict(err) { // the container is not there or does not run
 		return "", at.HijackedResponse, sandbox.ErrUnfit
@@ -83,6 +85,7 @@ func (c *running) supervisor(ctx context.Context) (*supervise.Link, error) {
 		}
 		framed.Close()
 	}()
+	go c.attend(gone, conn.Close)
 	go c.driver.beat(gone, func(beat []byte) error { return to.send(frameBeat, beat) })
 	return &supervise.Link{
 		Control: control{to, conn}, Status: status, Stdin: in, Stdout: stdout, Stderr: stderr, Said: said, Gone: gone,

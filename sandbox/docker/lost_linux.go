@@ -39,7 +39,7 @@ func (c *running) lost(exit sandbox.Exit, silent error) (sandbox.Exit, error) {
 		return exit, silent
 	}
 	exit.Code = -1
-	return exit, writ.Fail(writ.Internal, fmt.Sprintf("the engine at %s was lost while the command ran, and how it ended is not known; what still ran of it has ended by itself since; start the engine (systemctl start docker), and look at what the command has done before it is tried again", Host(c.driver.opts.Host)), fmt.Errorf("%w: %w", silent, gone))
+	return exit, writ.Fail(writ.Internal, fmt.Sprintf("the engine at %s was lost while the command ran, and how it ended is not known; what still ran of it has ended by itself since; start the engine again (systemctl restart docker), and look at what the command has done before it is tried again", Host(c.driver.opts.Host)), fmt.Errorf("%w: %w", silent, gone))
 }
 
 // asked is what the engine knows of the container.
@@ -52,7 +52,11 @@ func (c *running) asked() (client.ContainerInspectResult, error) {
 // bounds are the limits of a container that a command can meet, as they are told.
 func (p *plan) bounds() map[string]string {
 	o, key := p.driver.opts, "sandboxing.docker."
-	out := map[string]string{"memory": fmt.Sprintf("%d MiB, %smemory_limit", o.Memory>>20, key)}
+	out := map[string]string{
+		"memory":  fmt.Sprintf("%d MiB, %smemory_limit", o.Memory>>20, key),
+		"tmpfs":   fmt.Sprintf("%d MiB, %stmpfs_size", o.Tmpfs>>20, key),
+		"timeout": key + "timeout_seconds",
+	}
 	if p.Limits.Pids == 0 || p.Limits.Pids > uint64(o.Pids) {
 		out["pids"] = fmt.Sprintf("%d, %spids_limit", o.Pids, key)
 	}

@@ -45,7 +45,7 @@ func (d *Driver) Reconcile(ctx context.Context) (removed int, err error) {
 		wg.Go(func() {
 			failed[i] = remove(ctx, c, box.ID)
 			if box.State == container.StateCreated {
-				failed[i] = errors.Join(failed[i], endShims(box.ID))
+				failed[i] = errors.Join(failed[i], d.endShims(box.ID))
 			}
 		})
 	}

@@ -26,6 +26,7 @@ type running struct {
 	held    client.HijackedResponse // its first process ends with it
 	dead    chan struct{}           // closed when that has ended
 	unended atomic.Bool             // it was to be killed, and the engine did not say that it was
+	hangs   atomic.Bool             // the engine has not answered while a command ran
 	spent   atomic.Bool             // a command had as many processes as it may: of the next nobody would see it
 }
 
@@ -76,14 +77,16 @@ func (d *Driver) run(ctx context.Context, name string, config *container.Config,
 		return nil, err
 	}
 	c := &running{driver: d, engine: engine, id: made, name: name, user: config.User, leave: !host.AutoRemove, dead: make(chan struct{})}
-	held, err := engine.ContainerAttach(ctx, made, client.ContainerAttachOptions{Stream: true, Stdin: true, Stdout: true, Stderr: config.AttachStderr})
+	held, err := answered(ctx, d.answers, func(ctx context.Context) (client.ContainerAttachResult, error) {
+		return engine.ContainerAttach(ctx, made, client.ContainerAttachOptions{Stream: true, Stdin: true, Stdout: true, Stderr: config.AttachStderr})
+	})
 	if err == nil {
 		c.held = held.HijackedResponse
 		_, err = engine.ContainerStart(ctx, made, client.ContainerStartOptions{})
 	}
 	if err != nil {
 		close(c.dead)
-		return nil, errors.Join(d.failed(doingStart, err), c.end(), endShims(c.id))
+		return nil, errors.Join(d.failed(doingStart, err), c.end(), d.endShims(c.id))
 	}
 	go func() {
 		defer close(c.dead)
@@ -96,9 +99,7 @@ func (d *Driver) run(ctx context.Context, name string, config *container.Config,
 // nobody goes before it has said which one it is.
 func (d *Driver) made(ctx context.Context, engine *client.Client, o client.ContainerCreateOptions) (string, error) {
 	d.here.Store(o.Name, nil)
-	stay, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWithin)
-	defer cancel()
-	made, err := engine.ContainerCreate(stay, o)
+	made, err := engine.ContainerCreate(context.WithoutCancel(ctx), o)
 	if err != nil {
 		d.here.Delete(o.Name) // should it come all the same, it is nobody's
 		return "", d.failed("make a container", err)
@@ -123,7 +124,11 @@ func (c *running) end() error {
 	if !c.leave { // what stays on the disk goes when the next daemon begins
 		defer c.driver.here.Delete(c.name)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), endWithin)
+	within := endWithin
+	if c.hangs.Load() {
+		within = askWithin
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
 	if !c.leave {
 		return remove(ctx, c.engine, c.id)
@@ -141,6 +146,9 @@ func remove(ctx context.Context, engine *client.Client, id string) (err error) {
 		_, err = engine.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
 		if err == nil || errdefs.IsNotFound(err) || errdefs.IsConflict(err) { // it has gone, or somebody else is at it
 			return nil
+		}
+		if hangs(err) {
+			return err
 		}
 		select { // Podman fails at one that ends by itself at that moment
 		case <-ctx.Done():

@@ -8,18 +8,25 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
 // endShims ends what is left of a container that did not start. With runsc that is gVisor's
 // kernel and what watches over it (containerd's shim), of which the engine knows nothing
-// once it has removed the container. The number of a container is nobody else's. Where the
-// engine is on another machine there is nothing to be found; another user's are told of.
-func endShims(id string) error {
+// once it has removed the container. The number of a container is nobody else's; but anybody
+// can give a process such a name, so only those of the engine's user count. Where this is
+// not that user they are told of.
+func (d *Driver) endShims(id string) error {
+	socket, err := os.Stat(strings.TrimPrefix(Host(d.opts.Host), "unix://"))
+	if err != nil {
+		return fmt.Errorf("look at the engine's socket: %w", err)
+	}
+	user := owner(socket)
 	ctx, cancel := context.WithTimeout(context.Background(), endWithin)
 	defer cancel()
 	for {
-		left, err := shims(id)
+		left, err := shims(id, user)
 		if err != nil || len(left) == 0 {
 			return err
 		}
@@ -43,8 +50,13 @@ type shim struct {
 	*os.Process
 }
 
-// shims are the processes that name a container in their arguments.
-func shims(id string) (out []shim, err error) {
+// nobody is who gVisor's kernel runs as under an engine of root's.
+const nobody = 65534
+
+func owner(f os.FileInfo) uint32 { return f.Sys().(*syscall.Stat_t).Uid }
+
+// shims are the processes of an engine's user that name a container in their arguments.
+func shims(id string, user uint32) (out []shim, err error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil, fmt.Errorf("list processes: %w", err)
@@ -60,7 +72,12 @@ func shims(id string) (out []shim, err error) {
 		}
 		text, _ := os.ReadFile("/proc/" + e.Name() + "/cmdline")
 		s := shim{pid, strings.Split(strings.TrimRight(string(text), "\x00"), "\x00"), p}
-		if s.watches() && slices.Contains(s.args, id) || s.runs() && strings.Contains(string(text), "/"+id+"/") {
+		is, err := os.Stat("/proc/" + e.Name())
+		if err != nil {
+			continue
+		}
+		if s.watches() && owner(is) == user && slices.Contains(s.args, id) ||
+			s.runs() && (owner(is) == user || owner(is) == nobody) && strings.Contains(string(text), "/"+id+"/") {
 			out = append(out, s)
 		}
 	}

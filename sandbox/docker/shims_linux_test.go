@@ -5,9 +5,12 @@ import (
 	"bytes"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
@@ -101,5 +104,45 @@ func TestRunscIsNone(t *testing.T) {
 	c := writ.Confinement{Write: []string{ws}, Exec: writ.Exec{Mode: writ.ExecAny}, Isolation: writ.Process}
 	if got := sandboxtest.Command(t, d, c, shell("true", ws)); got.Error == nil || !strings.Contains(got.Error.Error(), "this is not gVisor's kernel") {
 		t.Errorf("%v", got)
+	}
+}
+
+// A process of somebody else that is called like what a container leaves is not ended, and
+// not waited for.
+func TestShimsOfOthers(t *testing.T) {
+	need.Root(t)
+	const id = "4f1d5c0d3c7ef1e1b7c0a3d2c5b4a39281706f5e4d3c2b1a0f9e8d7c6b5a4938"
+	dir := t.TempDir()
+	o := Options{Host: "unix://" + filepath.Join(dir, "socket")}
+	if err := os.WriteFile(filepath.Join(dir, "socket"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	called := func(uid uint32, name, about string) *exec.Cmd {
+		c := exec.Command("/bin/sh", "-c", "read x", about)
+		c.Args[0], c.SysProcAttr = name, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+		in, err := c.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { in.Close() })
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Process.Kill(); c.Wait() })
+		return c // with its own arguments: Start returns when it has them
+	}
+	others := []*exec.Cmd{called(7777, "containerd-shim-runsc-v1", id), called(7777, "runsc-sandbox", "/run/"+id+"/x")}
+	found, err := shims(id, 7777)
+	if err != nil || len(found) != 2 {
+		t.Fatalf("with their user's engine: %v %v", found, err)
+	}
+	began := time.Now()
+	if err := New(o).endShims(id); err != nil || time.Since(began) > endWithin/2 {
+		t.Errorf("%v after %s", err, time.Since(began))
+	}
+	for _, c := range others {
+		if err := c.Process.Signal(syscall.Signal(0)); err != nil {
+			t.Errorf("%q: %v", c.Args, err)
+		}
 	}
 }

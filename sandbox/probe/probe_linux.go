@@ -56,7 +56,7 @@ func Run(ctx context.Context, program string, start Start, beyond ...sandbox.Fin
 	var told report
 	if err := json.Unmarshal([]byte(out.String()), &told); err != nil || exit.Code != 0 {
 		return nil, writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: the probe did not finish inside the box",
-			fmt.Errorf("exit %d %s %s, %w, it said: %q", exit.Code, exit.Signal, exit.Limit, err, flood.String()))
+			fmt.Errorf("exit %d %s %s, report: %v, it said: %q", exit.Code, exit.Signal, exit.Limit, err, flood.String()))
 	}
 	told.add(sandbox.WholeTreeDies, "a process in a session of its own, after the command ended", gone(r.targets))
 	told.add(sandbox.LimitOutput, fmt.Sprintf("keeping all of %d bytes of output", flood.Total()), floodCut(flood))

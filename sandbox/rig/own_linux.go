@@ -56,14 +56,31 @@ func Small(t testing.TB, e Engine) Engine {
 // another one takes over what is left, and removes it.
 func Kill(t testing.TB, e Engine) {
 	t.Helper()
-	dir := filepath.Dir(strings.TrimPrefix(e.Host, "unix://"))
 	t.Cleanup(func() {
-		_, unlock := start(t, dir, 2)
+		_, unlock := start(t, home(e), 2)
 		unlock()
 	})
+	signal(t, e, syscall.SIGKILL)
+}
+
+// Hang stops an engine that is the test's own: it takes connections and answers nobody,
+// until the function that is returned has it go on, or the test ends.
+func Hang(t testing.TB, e Engine) (goOn func()) {
+	t.Helper()
+	goOn = func() { signal(t, e, syscall.SIGCONT) }
+	t.Cleanup(goOn)
+	signal(t, e, syscall.SIGSTOP)
+	return goOn
+}
+
+func home(e Engine) string { return filepath.Dir(strings.TrimPrefix(e.Host, "unix://")) }
+
+// signal sends one to both programs of an engine.
+func signal(t testing.TB, e Engine, s syscall.Signal) {
+	t.Helper()
 	var pids []int
 	for _, file := range []string{"pid", "exec/containerd/containerd.pid"} {
-		text, err := os.ReadFile(filepath.Join(dir, file))
+		text, err := os.ReadFile(filepath.Join(home(e), file))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,13 +89,13 @@ func Kill(t testing.TB, e Engine) {
 			t.Fatal(err)
 		}
 		line, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
-		if err != nil || !strings.Contains(string(line), dir+"/") {
+		if err != nil || !strings.Contains(string(line), home(e)+"/") {
 			t.Fatalf("process %d, of %s, is not this engine's: %q %v", pid, file, line, err)
 		}
 		pids = append(pids, pid)
 	}
 	for _, pid := range pids { // the second may end with the first
-		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+		if err := syscall.Kill(pid, s); err != nil && !errors.Is(err, syscall.ESRCH) {
 			t.Fatal(err)
 		}
 	}

@@ -81,7 +81,7 @@ func render(exit sandbox.Exit, stdout, stderr *sandbox.Tail) string {
 	stream(&b, "[stderr]\n", stderr)
 	switch {
 	case exit.Limit == "timeout":
-		fmt.Fprintf(&b, "[ended after %s: the time limit; a tool that takes timeout_seconds can be given more, up to its own limit]\n", exit.Elapsed.Round(100*time.Millisecond))
+		fmt.Fprintf(&b, "[ended after %s: the time limit; a tool that takes timeout_seconds can be given more, up to its own limit%s]\n", exit.Elapsed.Round(100*time.Millisecond), bound(exit, exit.Limit, " (%s)"))
 	case exit.Limit != "":
 		fmt.Fprintf(&b, "[ended: %s%s]\n", sandbox.Meaning(exit.Limit), bound(exit, exit.Limit, " (%s)"))
 	case exit.Signal != "":
@@ -98,6 +98,9 @@ func render(exit sandbox.Exit, stdout, stderr *sandbox.Tail) string {
 	if c := exit.Container; c != nil && c.ReadOnly && exit.Code != 0 && (says(stdout, unwritable) || says(stderr, unwritable)) {
 		fmt.Fprintln(&b, "[files can be read alone in this container: an operator opens them with sandboxing.docker.mount_mode: rw, and a new start of the daemon]")
 	}
+	if exit.Code != 0 && (says(stdout, full) || says(stderr, full)) {
+		b.WriteString(bound(exit, "tmpfs", "[a directory such as /tmp holds no more than this in a container: %s]\n"))
+	}
 	for _, what := range exit.Undone {
 		fmt.Fprintf(&b, "[undone, since it is protected: %s]\n", what)
 	}
@@ -107,10 +110,11 @@ func render(exit sandbox.Exit, stdout, stderr *sandbox.Tail) string {
 	return b.String()
 }
 
-// What programs say that may only read a file system, or start no more processes.
+// What programs say that may only read a file system, start no more processes, or write no more.
 const (
 	unwritable = "Read-only file system"
 	unforked   = "Resource temporarily unavailable"
+	full       = "No space left on device"
 )
 
 func says(t *sandbox.Tail, words string) bool { return strings.Contains(t.String(), words) }
