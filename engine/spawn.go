@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 
 	"github.com/writ-run/writ"
@@ -14,6 +13,7 @@ import (
 	"github.com/writ-run/writ/ledger"
 	"github.com/writ-run/writ/sandbox"
 	"github.com/writ-run/writ/sandbox/docker"
+	"github.com/writ-run/writ/sandbox/reach"
 	"github.com/writ-run/writ/sandbox/unasked"
 	"github.com/writ-run/writ/wire"
 )
@@ -29,12 +29,15 @@ type program struct {
 // and nothing else. Nothing runs that is not written down first (I3).
 func (u *upstreams) spawn(ctx context.Context, s *server) (program, error) {
 	confine, dir := u.confinement(s)
-	env := map[string]string{}
+	spec := sandbox.Spec{Argv: s.cfg.Command, Dir: dir, Given: s.cfg.Env, Alone: true, Serves: true}
 	if len(s.cfg.Hosts) == 0 {
-		env = sandbox.Offline()
+		spec.Env = sandbox.Offline()
 	}
-	maps.Copy(env, s.cfg.Env)
-	spec := sandbox.Spec{Argv: s.cfg.Command, Dir: dir, Env: env, Alone: true, Serves: true}
+	for name := range s.cfg.Env {
+		if why := reach.NeverGiven(name); why != "" {
+			return program{}, writ.Fail(writ.Invalid, fmt.Sprintf("env %q does not reach a program in a box: %s; remove it from the server's configuration", name, why), nil)
+		}
+	}
 	err := u.e.ledger.Append(ctx, ledger.Entry{Kind: "upstream.started", Data: []wire.Field{
 		wire.Str("server", s.name), wire.Str("program", s.cfg.Command[0]), wire.Int("arguments", int64(len(s.cfg.Command)-1)),
 	}})

@@ -61,6 +61,7 @@ type Spec struct {
 	Argv    []string          // Argv[0] is looked up in the box's PATH unless absolute
 	Dir     string            // working directory; empty: the call's
 	Env     map[string]string // added to the environment, through the driver's filter
+	Given   map[string]string // added too, by an operator for this program: names may carry secrets
 	Timeout time.Duration     // instead of the confinement's Wall, at most MaxWall; zero: Wall
 	Alone   bool              // it goes on after its call, and shares a box with no other
 	Serves  bool              // it ends when its starter does, and not after a time

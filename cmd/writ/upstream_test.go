@@ -70,7 +70,7 @@ func TestUpstream(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	w, list := withServer(t, "", map[string]string{"peek": `{"readOnlyHint":true}`, "put": "", "dial": "", "environment": "", "poke": "", "look": `{"readOnlyHint":true}`, "wipe": `{"readOnlyHint":true,"destructiveHint":true}`})
+	w, list := withServer(t, "    env: {GREETING: hi, SRV_API_KEY: k3y}\n", map[string]string{"peek": `{"readOnlyHint":true}`, "put": "", "dial": "", "environment": "", "poke": "", "look": `{"readOnlyHint":true}`, "wipe": `{"readOnlyHint":true,"destructiveHint":true}`})
 	secret := filepath.Join(w.home, "secret")
 	if err := os.WriteFile(secret, []byte("s3cret"), 0o644); err != nil {
 		t.Fatal(err)
@@ -113,6 +113,8 @@ func TestUpstream(t *testing.T) {
 			"writ's own":          {"srv__peek", `{"path":"` + w.config + `"}`, "is not for agents", true},
 			"the network":         {"srv__dial", `{"to":"` + l.Addr().String() + `"}`, "error: ", true},
 			"nothing of ours":     {"srv__environment", `{}`, "PATH=", false},
+			"what it was given":   {"srv__environment", `{}`, "GREETING=hi", false},
+			"and may be a secret": {"srv__environment", `{}`, "SRV_API_KEY=k3y", false},
 			"a tool of its own":   {"srv__look", `{}`, "hello from look", false},
 			"no tool of no name":  {"srv__nothing", `{}`, "there is no tool", true},
 			"no tool of a server": {"other__look", `{}`, "there is no tool", true},
@@ -168,5 +170,15 @@ func TestUpstreamFails(t *testing.T) {
 	w.eventually("it comes back", func() bool { _, failed := p.call("srv__look", `{}`); return !failed })
 	if !strings.Contains(w.must("", "invocation", "list", "--state", "unknown"), "srv__die") {
 		t.Error("a call that may have run is not unknown")
+	}
+}
+
+// A variable that would have a program run other code is not passed over in silence.
+func TestUpstreamVariables(t *testing.T) {
+	t.Parallel()
+	w, _ := withServer(t, "    env: {NODE_OPTIONS: --require=/x}\n", map[string]string{"peek": ""})
+	o := w.run("", "upstream", "test", "srv")
+	if o.code != 1 || !strings.Contains(o.out, `env "NODE_OPTIONS" does not reach a program in a box: such names carry code that some program would run; remove it`) {
+		t.Errorf("%+v", o)
 	}
 }

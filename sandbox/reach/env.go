@@ -17,10 +17,12 @@ const (
 // envAllow is what a box gets of the daemon's environment.
 var envAllow = patterns([]string{"HOME", "PATH", "USER", "LANG", "LC_*", "TERM", "TZ", "TMPDIR", "TEMP", "TMP"})
 
-// envDeny beats every allowance: names that carry secrets, and names that make
-// some interpreter or loader run code of the caller's choice.
-var envDeny = patterns([]string{
-	"*KEY*", "*SECRET*", "*TOKEN*", "*PASSWORD*", "*CREDENTIAL*", "*PRIVATE*",
+// envSecret and envCode beat every allowance: names that carry secrets, and names that make
+// some interpreter or loader run code of the caller's choice. The former come through all
+// the same where an operator gave that one program the value.
+var envSecret = patterns([]string{"*KEY*", "*SECRET*", "*TOKEN*", "*PASSWORD*", "*CREDENTIAL*", "*PRIVATE*"})
+
+var envCode = patterns([]string{
 	"LD_*", "DYLD_*", "PYTHONPATH", "PYTHONSTARTUP", "NODE_PATH", "NODE_OPTIONS", "RUBYLIB", "RUBYOPT",
 	"PERL5LIB", "PERL5OPT", "BASH_ENV", "ENV", "GIT_*", "JAVA_TOOL_OPTIONS",
 })
@@ -30,10 +32,10 @@ var envDeny = patterns([]string{
 var SystemPath = []string{"/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin"}
 
 // filterEnv is the environment of a box: from what the daemon has, the names of
-// the allowlist and of the confinement; then extra on top. Everything passes the
-// denylist; a name that is not an identifier is dropped, since a shell may take
+// the allowlist and of the confinement; then extra and what was given on top. Everything
+// passes the denylist; a name that is not an identifier is dropped, since a shell may take
 // it for an exported function.
-func filterEnv(daemon, named []string, extra map[string]string, o Options) []string {
+func filterEnv(daemon, named []string, extra, given map[string]string, o Options) []string {
 	allow := envAllow
 	if o.EnvAllow != nil {
 		allow = patterns(o.EnvAllow)
@@ -46,11 +48,13 @@ func filterEnv(daemon, named []string, extra map[string]string, o Options) []str
 		}
 	}
 	maps.Copy(env, extra)
+	maps.DeleteFunc(env, func(name, _ string) bool { return matchAny(envSecret, strings.ToUpper(name)) })
+	maps.Copy(env, given)
 	env["PATH"] = filterPath(env["PATH"], o)
 	maps.Copy(env, map[string]string{"HOME": PrivateHome, "TMPDIR": PrivateTmp, "TEMP": PrivateTmp, "TMP": PrivateTmp})
 	var out []string
 	for name, value := range env {
-		if identifier(name) && !matchAny(envDeny, strings.ToUpper(name)) && !strings.ContainsRune(value, 0) {
+		if identifier(name) && !matchAny(envCode, strings.ToUpper(name)) && !strings.ContainsRune(value, 0) {
 			out = append(out, name+"="+value)
 		}
 	}
@@ -61,13 +65,22 @@ func filterEnv(daemon, named []string, extra map[string]string, o Options) []str
 // NotGiven says why a variable would not come through to a box, whoever gives it; empty:
 // it would.
 func NotGiven(name string) string {
+	if matchAny(envSecret, strings.ToUpper(name)) {
+		return "such names carry secrets"
+	}
+	return NeverGiven(name)
+}
+
+// NeverGiven says why a variable would not come through to a box also where its operator
+// gave it; empty: it would.
+func NeverGiven(name string) string {
 	switch {
 	case slices.Contains([]string{"HOME", "TMPDIR", "TEMP", "TMP"}, name):
 		return "a box has its own"
 	case !identifier(name):
 		return "it is no name of a variable"
-	case matchAny(envDeny, strings.ToUpper(name)):
-		return "such names carry secrets, or code that some program would run"
+	case matchAny(envCode, strings.ToUpper(name)):
+		return "such names carry code that some program would run"
 	}
 	return ""
 }

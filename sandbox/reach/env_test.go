@@ -16,6 +16,7 @@ func TestFilterEnv(t *testing.T) {
 		daemon []string
 		named  []string
 		extra  map[string]string
+		given  map[string]string
 		opts   Options
 		want   []string // besides the private ones; a missing PATH means the default
 	}{
@@ -30,6 +31,9 @@ func TestFilterEnv(t *testing.T) {
 			"PYTHONSTARTUP": "x", "PYTHONPATH": "x", "PERL5OPT": "x", "RUBYOPT": "x", "JAVA_TOOL_OPTIONS": "x", "DYLD_INSERT_LIBRARIES": "x", "GIT_SSH": "x"}},
 		{name: "denylist beats the operator", daemon: []string{"NODE_OPTIONS=x", "A=1"}, opts: Options{EnvAllow: []string{"*"}}, want: []string{"A=1"}},
 		{name: "overrides", extra: map[string]string{"WRIT_TASK_ID": "7", "LANG": "de"}, daemon: []string{"LANG=C"}, want: []string{"LANG=de", "WRIT_TASK_ID=7"}},
+		{name: "what an operator gave may be a secret", daemon: []string{"API_KEY=daemon's"}, extra: map[string]string{"API_KEY": "the caller's", "B_TOKEN": "the caller's"},
+			given: map[string]string{"API_KEY": "1", "LANG": "de", "HOME": "/root", "PATH": "/evil:/bin"}, want: []string{"API_KEY=1", "LANG=de", "PATH=/bin"}},
+		{name: "but no code", given: map[string]string{"LD_PRELOAD": "x", "NODE_OPTIONS": "x", "GIT_SSH": "x", "A B": "1", "OK": "a\x00b"}},
 		{name: "private stays private", extra: map[string]string{"HOME": "/root", "TMPDIR": "/", "TMP": "/", "TEMP": "/"}},
 		{name: "shell functions and broken names", extra: map[string]string{"BASH_FUNC_ls%%": "() { :; }", "A B": "1", "A=B": "1", "": "1", "9A": "1", "OK": "a\x00b"}},
 		{name: "path is limited", daemon: []string{"PATH=/evil:/usr/bin:.::/usr/bin/../../evil:/bin:relative"}, want: []string{"PATH=/usr/bin:/bin"}},
@@ -48,7 +52,7 @@ func TestFilterEnv(t *testing.T) {
 				want[path] = true
 			}
 			got := map[string]bool{}
-			for _, kv := range filterEnv(tc.daemon, tc.named, tc.extra, tc.opts) {
+			for _, kv := range filterEnv(tc.daemon, tc.named, tc.extra, tc.given, tc.opts) {
 				got[kv] = true
 			}
 			if d := cmp.Diff(want, got); d != "" {

@@ -111,7 +111,7 @@ func Of(w writ.Writ, spec sandbox.Spec, o Options, shown ...string) (*Plan, erro
 		return nil, err
 	}
 	p := &Plan{
-		Argv: spec.Argv, Env: filterEnv(os.Environ(), c.Env, spec.Env, o), Hide: c.Hide,
+		Argv: spec.Argv, Env: filterEnv(os.Environ(), c.Env, spec.Env, spec.Given, o), Hide: c.Hide,
 		Grace: orDefault(c.Limits.Grace, defaultGrace), Tmp: defaultTmp,
 		Wall: min(orDefault(spec.Timeout, orDefault(c.Limits.Wall, defaultWall)), sandbox.MaxWall),
 	}
