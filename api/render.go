@@ -44,6 +44,9 @@ func (x *exchange) wholeApproval(r approval.Request) (client.Approval, error) {
 	if v.Shown == nil {
 		return v, nil
 	}
+	if r.State == "pending" {
+		v.Blocked = x.engine.Blocked(r.Tool)
+	}
 	left := mostShown
 	err := display.Values(v.Shown.Args, func(value display.Value) error {
 		sheet, err := value.Sheet(x.r.Context(), 1, pageRows, pageWidth)

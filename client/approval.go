@@ -38,6 +38,7 @@ type Approval struct {
 	LedTo   []Invocation `json:"led_to,omitempty" jsonschema:"for people, of one: what the agent did just before in the same task, newest first"`
 	Preview string       `json:"preview,omitempty" jsonschema:"for people, in a list, while it is open: the beginning of the arguments, made safe to print, or only their size"`
 	Shown   *Shown       `json:"call,omitempty" jsonschema:"for people, of one, while it is open: everything the digest binds"`
+	Blocked string       `json:"blocked,omitempty" jsonschema:"for people, of one, while it is open: why it would not run now, so that it cannot be approved yet"`
 	Display []Item       `json:"display,omitempty" jsonschema:"for people, of one, while it is open: every argument as safe text"`
 }
 

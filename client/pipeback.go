@@ -51,13 +51,16 @@ func (p *Pipe) answer(resp *http.Response, m head, out io.Writer) error {
 var errGone = errors.New("the daemon went away before it answered; whether the call ran is in: writ invocation list")
 
 // events brings back the messages of a stream, each a line, until it ends. A stream
-// that ends before the answer to its request lost it.
+// that ends before the answer to its request lost it; what the daemon has left for that
+// is the answer then.
 func (p *Pipe) events(body io.Reader, m head, out io.Writer) error {
 	r, answered := bufio.NewReaderSize(body, 64<<10), false
-	var data []byte
+	var data, lost []byte
 	for {
 		line, err := readLine(r)
 		switch {
+		case bytes.HasPrefix(line, []byte(": lost ")):
+			lost = bytes.Clone(line[len(": lost "):])
 		case bytes.HasPrefix(line, []byte("data:")):
 			data = append(data, bytes.TrimPrefix(line[5:], []byte(" "))...)
 		case len(line) == 0 && len(data) > 0:
@@ -68,7 +71,11 @@ func (p *Pipe) events(body io.Reader, m head, out io.Writer) error {
 			data = nil
 		}
 		if err != nil {
-			if m.ID != nil && !answered {
+			switch {
+			case m.ID == nil || answered:
+			case lost != nil:
+				p.say(out, lost)
+			default:
 				return errGone
 			}
 			return nil

@@ -77,6 +77,7 @@ func (p *Pipe) post(ctx context.Context, m head, line []byte) (*http.Response, e
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
+	req.Header.Set("Writ-Lost", "tell") // what to answer should the daemon be gone before it does
 	if v := m.Params.Meta.Version; v != "" {
 		req.Header.Set("Mcp-Protocol-Version", v)
 		req.Header.Set("Mcp-Method", m.Method)

@@ -235,13 +235,7 @@ func (e *Engine) absent(agent, name string) *server {
 	if _, there := r.catalog.Lookup(name); there {
 		return nil
 	}
-	var was struct {
-		Runner struct{ Spec struct{ Server string } }
-	}
-	if json.Unmarshal([]byte(r.accepted[name].Body), &was) != nil { // nobody accepted it
-		return nil
-	}
-	s := e.upstreams.find(was.Runner.Spec.Server)
+	s := e.serves(r, name)
 	if s == nil {
 		return nil
 	}
@@ -254,4 +248,15 @@ func (e *Engine) absent(agent, name string) *server {
 		return nil
 	}
 	return s
+}
+
+// serves is the server that a tool was of when a person accepted it; nil: none.
+func (e *Engine) serves(r *rules, name string) *server {
+	var was struct {
+		Runner struct{ Spec struct{ Server string } }
+	}
+	if json.Unmarshal([]byte(r.accepted[name].Body), &was) != nil { // nobody accepted it
+		return nil
+	}
+	return e.upstreams.find(was.Runner.Spec.Server)
 }

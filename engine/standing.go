@@ -2,10 +2,12 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/writ-run/writ/tool"
+	"github.com/writ-run/writ/upstream"
 )
 
 // ToolState says whether a tool can be used at all, and why not where a person has
@@ -22,6 +24,23 @@ func (e *Engine) ToolState(t *tool.Tool) (state, held string) {
 	}
 	return string(t.Runner.Kind), ""
 }
+
+// Blocked is why a call of a tool that waits for an answer would not run now: somebody has
+// to look at the tool first, or its server is not there. Empty: it would, for all that can
+// be known before.
+func (e *Engine) Blocked(name string) string {
+	r := e.at()
+	if why := r.held[name]; why != "" {
+		return why
+	}
+	if s := e.serves(r, name); s != nil && s.State().Phase == upstream.Failed {
+		return fmt.Sprintf("the server %s is not connected; see why: writ upstream show %s", s.name, s.name)
+	}
+	return ""
+}
+
+// mayBlock reports whether there is any tool that Blocked could say something of.
+func (e *Engine) mayBlock() bool { return len(e.at().held) > 0 || len(e.upstreams.all()) > 0 }
 
 // Root is the agent at the top of an agent's chain; empty for nobody.
 func (e *Engine) Root(agent string) string {

@@ -197,6 +197,15 @@ func (e *Engine) Decide(ctx context.Context, a approval.Answer, cred Credentials
 	if err != nil {
 		return err
 	}
+	if a.Approve && e.mayBlock() { // an answer counts once: not for a call that could only fail
+		is, ok, err := e.store.Standing(ctx, a.ID)
+		if err != nil {
+			return err
+		}
+		if why := e.Blocked(is.Tool); ok && why != "" {
+			return writ.Fail(writ.Conflict, fmt.Sprintf("%s would not run now, and still waits: %s; then approve it, or reject it", a.ID, why), nil)
+		}
+	}
 	a.Person, a.Factor = by, "passphrase"
 	return e.desk.Decide(ctx, a)
 }

@@ -18,6 +18,9 @@ const (
 // body says too, they must agree: a proxy that decides by the one and a server that
 // acts on the other would be two decisions.
 func (x *exchange) negotiated() *rpcError {
+	if fail := x.patient(); fail != nil {
+		return fail
+	}
 	head, body := x.r.Header.Values("Mcp-Protocol-Version"), text(x.msg.meta[metaVersion])
 	if len(head) > 1 {
 		return fault(codeHeaderMismatch, "there are %d Mcp-Protocol-Version headers", len(head))

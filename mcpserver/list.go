@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"sort"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -44,18 +45,23 @@ func page[T any](all []T, name func(T) string, cursor string) (part []T, next st
 	from := 0
 	if cursor != "" {
 		last, err := base64.RawURLEncoding.DecodeString(cursor)
-		if err != nil || len(last) == 0 {
-			return nil, "", writ.Fail(writ.Invalid, "the cursor is not one of this list", nil)
+		after, ours := strings.CutPrefix(string(last), cursorMark)
+		if err != nil || !ours || after == "" {
+			return nil, "", writ.Fail(writ.Invalid, "the cursor is not one of this list; leave it out to begin anew", nil)
 		}
-		from = sort.Search(len(all), func(i int) bool { return name(all[i]) > string(last) })
+		from = sort.Search(len(all), func(i int) bool { return name(all[i]) > after })
 	}
 	part = all[from:]
 	if len(part) > pageSize {
 		part = part[:pageSize]
-		next = base64.RawURLEncoding.EncodeToString([]byte(name(part[pageSize-1])))
+		next = base64.RawURLEncoding.EncodeToString([]byte(cursorMark + name(part[pageSize-1])))
 	}
 	return part, next, nil
 }
+
+// cursorMark is before the last name of a page. That it is there tells a cursor from what
+// somebody made up; the name may be gone by then.
+const cursorMark = "after "
 
 // toolEntry is a tool as a client sees it.
 type toolEntry struct {
@@ -109,7 +115,7 @@ func listTools(x *exchange, ctx context.Context, req mcp.Request, _ mcp.MethodHa
 	if err != nil {
 		return nil, err
 	}
-	var entries []json.RawMessage
+	entries := []json.RawMessage{}
 	if cursor == "" && !x.modern {
 		entries = append(entries, resumeEntry)
 	}

@@ -148,7 +148,7 @@ func TestPage(t *testing.T) {
 	if !slices.Equal(got, all) {
 		t.Errorf("%d of %d are listed", len(got), len(all))
 	}
-	for _, bad := range []string{"!", "====", "é"} {
+	for _, bad := range []string{"!", "====", "é", "bogus", "YWJj", "YWZ0ZXIg"} {
 		if _, _, err := page(all, name, bad); err == nil {
 			t.Errorf("cursor %q is taken", bad)
 		}

@@ -54,6 +54,23 @@ func (r *reply) start() {
 	r.write([]byte(": \n\n"))
 }
 
+// leave has the client's end of a pipe keep what it answers should this daemon be gone
+// before it does. Others read over it.
+func (r *reply) leave(msg []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.streams && !r.over {
+		r.head()
+		r.write(append(append([]byte(lostMark), msg...), "\n\n"...))
+	}
+}
+
+// lostMark is before an answer in a comment of the stream, for who asked for it (lostHeader).
+const (
+	lostHeader = "Writ-Lost"
+	lostMark   = ": lost "
+)
+
 // gone reports whether the client has gone away.
 func (r *reply) gone() bool {
 	r.mu.Lock()

@@ -55,6 +55,11 @@ func refOf(err error, out engine.Outcome) string {
 // await waits for the answer as long as the client does, and tells it meanwhile. A
 // user who is asked by the client, and does not want to wait, need not.
 func (x *exchange) await(ctx context.Context, id string) (engine.Outcome, error) {
+	if x.isTool() && x.r.Header.Get(lostHeader) != "" {
+		if result, fail := x.stillPending(id); fail == nil {
+			x.reply.leave(answer(x.msg.id, result))
+		}
+	}
 	declined := x.elicit(ctx, id)
 	until := time.Now().Add(x.patience())
 	var told time.Time
@@ -75,11 +80,34 @@ func (x *exchange) await(ctx context.Context, id string) (engine.Outcome, error)
 	}
 }
 
+// patience is how long the client waits. What it says was looked at (patient).
 func (x *exchange) patience() time.Duration {
-	if s, err := strconv.Atoi(x.r.Header.Get("Writ-Wait")); err == nil && s >= 0 {
-		return min(time.Duration(s)*time.Second, maxPatience)
+	if said := x.r.Header.Get(waitHeader); said != "" {
+		wait, _ := waits(said)
+		return min(wait, maxPatience)
 	}
 	return patience
+}
+
+// waitHeader says how long a client waits: seconds, or a number with its unit (5m).
+const waitHeader = "Writ-Wait"
+
+func waits(said string) (time.Duration, bool) {
+	if s, err := strconv.ParseUint(said, 10, 31); err == nil {
+		return time.Duration(s) * time.Second, true
+	}
+	wait, err := time.ParseDuration(said)
+	return wait, err == nil && wait >= 0
+}
+
+// patient refuses a client that says how long it waits in a way that nobody understands:
+// it would wait for longer or shorter than it thinks.
+func (x *exchange) patient() *rpcError {
+	said := x.r.Header.Get(waitHeader)
+	if _, ok := waits(said); said != "" && !ok {
+		return fault(codeParams, "the header %s is %q; write seconds, or a number with its unit, such as 90 or 5m", waitHeader, clip(said))
+	}
+	return nil
 }
 
 // progress tells the client that there is something to wait for, if it wants to know.

@@ -293,6 +293,32 @@ func TestMCPApproval(t *testing.T) {
 			t.Errorf("a second time: %q", text)
 		}
 	})
+	t.Run("writ_resume, of a daemon that was killed while the call waited", func(t *testing.T) {
+		w.run("", "serve", "--stop")
+		w.daemonGone()
+		_, kill := w.serve()
+		path := file("lost.txt")
+		p := w.speak("2025-06-18", `{}`, "--agent", "coder", "--wait", "60s")
+		go func() {
+			for t.Context().Err() == nil && !strings.Contains(w.run("", "approval", "list").out, "delete_file") {
+				time.Sleep(100 * time.Millisecond)
+			}
+			kill()
+		}()
+		text, failed := p.call("delete_file", `{"path":"lost.txt"}`)
+		if !failed || !strings.Contains(text, "approval_pending: ") || !strings.Contains(text, "writ_resume") {
+			t.Fatal(text, failed)
+		}
+		if again := w.pending(); !strings.Contains(text, again) {
+			t.Errorf("it does not say how to come back to %s: %s", again, text)
+		} else {
+			w.must(pass+"\n", "approval", "approve", again, "--passphrase-stdin")
+			if text, failed := p.call("writ_resume", fmt.Sprintf(`{"id":%q}`, again)); failed {
+				t.Fatalf("resume: %s", text)
+			}
+		}
+		gone(t, path, true)
+	})
 	t.Run("requestState", func(t *testing.T) {
 		path := file("b.txt")
 		p := w.speak("", `{}`, "--agent", "coder", "--wait", "1s")

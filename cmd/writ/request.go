@@ -32,6 +32,9 @@ func writeRequest(out io.Writer, r client.Approval, end string) error {
 	if r.By != "" {
 		fmt.Fprintf(out, "decided   by %s %s %s\n", oneLine(r.By), ago(r.Decided), oneLine(r.Reason))
 	}
+	if r.Blocked != "" {
+		fmt.Fprintf(out, "blocked   it would not run now, so it cannot be approved yet: %s\n", oneLine(r.Blocked))
+	}
 	writeAnswers(out, r)
 	s := r.Shown
 	if s == nil {

@@ -182,3 +182,47 @@ func TestUpstreamVariables(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 }
+
+// A request whose tool has changed meanwhile, or whose server is gone, cannot be approved:
+// the answer would be used up by a call that fails. It waits, and says what for.
+func TestUpstreamBlocked(t *testing.T) {
+	t.Parallel()
+	w, list := withServer(t, "", map[string]string{"put": ""})
+	bin := filepath.Join(filepath.Dir(list), "server")
+	w.eventually("it is offered", func() bool { return strings.Contains(w.must("", "tool", "list"), "srv__put ") })
+	w.must(pass+"\n", "tool", "accept", "srv__put", "--passphrase-stdin")
+	if o := w.call("srv__put", map[string]any{"path": "x"}); o.code != 4 {
+		t.Fatalf("%+v", o)
+	}
+	id := w.pending()
+	blocked := func(why string) {
+		t.Helper()
+		w.eventually("it is blocked", func() bool {
+			return strings.Contains(w.must("", "approval", "show", id), "blocked   it would not run now, so it cannot be approved yet: "+why)
+		})
+		w.fails(1, id+" would not run now, and still waits: "+why, pass+"\n", "approval", "approve", id, "--passphrase-stdin")
+		if got := w.pending(); got != id {
+			t.Fatalf("%q waits", got)
+		}
+	}
+	w.offer(list, map[string]string{"put": `{"destructiveHint":true}`})
+	w.must("", "upstream", "restart", "srv")
+	blocked("tool srv__put changed and is suspended until a person accepts it: writ tool diff srv__put")
+	unblocked := func() {
+		t.Helper()
+		w.must("", "upstream", "restart", "srv")
+		w.eventually("it is there again", func() bool { return !strings.Contains(w.must("", "approval", "show", id), "blocked ") })
+	}
+	w.offer(list, map[string]string{"put": ""})
+	unblocked()
+	if err := os.Rename(bin, bin+".gone"); err != nil {
+		t.Fatal(err)
+	}
+	w.run("", "upstream", "restart", "srv")
+	blocked("the server srv is not connected; see why: writ upstream show srv")
+	if err := os.Rename(bin+".gone", bin); err != nil {
+		t.Fatal(err)
+	}
+	unblocked()
+	contains(t, w.must(pass+"\n", "approval", "approve", id, "--passphrase-stdin"), "it runs now, once")
+}
