@@ -387,6 +387,7 @@ func TestMCPHeaders(t *testing.T) {
 		body    string
 		headers []string
 	}{
+		`the header Writ-Wait is "soon"; write seconds, or a number with its unit, such as 90 or 5m`:                               {call, append(heads[:6:6], "Writ-Wait", "soon")},
 		"the header Mcp-Method is missing; send Mcp-Method: tools/call":                                                            {call, heads[:2]},
 		"the header Mcp-Name is missing; send Mcp-Name: stat":                                                                      {call, heads[:4]},
 		"the header MCP-Protocol-Version is missing; send MCP-Protocol-Version: 2026-07-28":                                        {call, heads[2:]},
@@ -400,5 +401,9 @@ func TestMCPHeaders(t *testing.T) {
 		if status != 400 || dig(got, "error", "message") != want || head.Get("Mcp-Session-Id") != "" {
 			t.Errorf("%q: %d %v %q", want, status, got, head.Get("Mcp-Session-Id"))
 		}
+	}
+	list, heads := modernly("tools/list", "", `"cursor":"bogus",`)
+	if _, got, _ := p.ask(list, heads...); dig(got, "error", "code") != float64(-32602) {
+		t.Errorf("a cursor that is none: %v", got)
 	}
 }

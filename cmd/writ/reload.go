@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -53,7 +55,7 @@ new start: writ serve --stop.`,
 
 // sayHeld names the tools that a person has to look at, those of a server together.
 func sayHeld(ctx context.Context, c *client.Client) error {
-	servers, err := c.Upstreams().All(ctx)
+	servers, err := settledServers(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -66,6 +68,9 @@ func sayHeld(ctx context.Context, c *client.Client) error {
 		if len(held) > 0 {
 			fmt.Printf("suspended: %d tools of server %s; a person accepts them: %s upstream accept %s\n", len(held), u.Name, self(), u.Name)
 		}
+		if starts(u) {
+			fmt.Printf("server %s is starting; whether its tools are still as they were accepted: %s upstream show %s\n", u.Name, self(), u.Name)
+		}
 	}
 	for t, err := range c.Tools().Each(ctx) {
 		if err != nil {
@@ -76,6 +81,25 @@ func sayHeld(ctx context.Context, c *client.Client) error {
 		}
 	}
 	return nil
+}
+
+func starts(u client.Upstream) bool { return u.State == "starting" || u.State == "reading" }
+
+// settledServers is the servers there are, when those that a change has started anew have said
+// what they offer, or have taken too long.
+func settledServers(ctx context.Context, c *client.Client) ([]client.Upstream, error) {
+	const enough, often = 5 * time.Second, 50 * time.Millisecond
+	for until := time.Now().Add(enough); ; {
+		servers, err := c.Upstreams().All(ctx)
+		if err != nil || !slices.ContainsFunc(servers, starts) || time.Now().After(until) {
+			return servers, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(often):
+		}
+	}
 }
 
 // hangups are the signals that tell the process to reload. They are listened for

@@ -89,9 +89,10 @@ func TestUpstreamMoved(t *testing.T) {
 		}
 		return strings.Replace(text, old, new, 1)
 	}
-	ready := func() {
-		w.must("", "config", "reload")
+	ready := func() string {
+		said := w.must("", "config", "reload")
 		w.eventually("it is ready", func() bool { return strings.HasPrefix(w.must("", "upstream", "show", "srv"), "srv: ready") })
+		return said
 	}
 	for what, c := range map[string]struct {
 		text, shown string
@@ -105,7 +106,7 @@ func TestUpstreamMoved(t *testing.T) {
 		"the operator":   {text + "call_timeout: 9s\nread_action: code:read\n", ""},
 	} {
 		w.write(w.serverFile("srv"), c.text)
-		ready()
+		said := ready()
 		show := w.must("", "upstream", "show", "srv")
 		if held := strings.Contains(show, "suspended (changed)"); held != (c.shown != "") {
 			t.Errorf("%s: suspended %v\n%s", what, held, show)
@@ -113,7 +114,7 @@ func TestUpstreamMoved(t *testing.T) {
 		if c.shown == "" {
 			continue
 		}
-		contains(t, w.must("", "config", "reload"), "suspended: 2 tools of server srv; a person accepts them: ")
+		contains(t, said, "suspended: 2 tools of server srv; a person accepts them: ")
 		out := w.run("wrong\n", "upstream", "accept", "srv", "--passphrase-stdin").out
 		contains(t, out, "server srv is not what it was when its tools were accepted\n"+c.shown, "as they were accepted, but for the server: srv__look, srv__put\n")
 		if strings.Contains(out, "digest") || strings.Contains(out, "two") {
