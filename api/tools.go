@@ -36,7 +36,7 @@ func (x *exchange) toolView(t *tool.Tool) (client.Tool, error) {
 	if err := json.Unmarshal([]byte(t.Canonical()), &v); err != nil {
 		return client.Tool{}, err
 	}
-	v.Digest = t.Digest.String()
+	v.Digest, v.Action = t.Digest.String(), string(t.Action) // which of a server's tools is the operator's word
 	if x.operator {
 		v.State, v.Held = x.engine.ToolState(t)
 		v.Counts = x.standing(t.Name)

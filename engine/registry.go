@@ -35,6 +35,7 @@ func (e *Engine) enroll(ctx context.Context, r *rules) error {
 		row := registration(t, known)
 		if w, ok := live(waivers, t); ok {
 			row.Class, row.Dangerous, r.waivers[t.Name] = w.Class, w.Dangerous, w
+			e.upstreams.govern(t, classOf(w.Class), w.Dangerous)
 		}
 		row.RequiresApproval = row.Class == writ.ClassWrite.String() || row.Dangerous || t.Constraints.RequiresApproval
 		r.registered[t.Name] = row

@@ -109,8 +109,24 @@ func (s *server) origin(t upstream.Tool) upstream.Origin {
 // well give the agent another autonomy.
 func (s *server) governs(t *tool.Tool) {
 	t.Server = s.reach()
-	if class, dangerous := t.Declared(); class == writ.ClassReadOnly && !dangerous {
+	class, dangerous := t.Declared()
+	s.counts(t, class, dangerous)
+}
+
+// counts gives a tool the action type of what only reads, where it counts as that.
+func (s *server) counts(t *tool.Tool, class writ.Class, dangerous bool) {
+	if class == writ.ClassReadOnly && !dangerous {
 		t.Action = s.cfg.InForce().ReadAction
+	}
+}
+
+// govern is governs for a tool of which a person said what it counts as.
+func (u *upstreams) govern(t *tool.Tool, class writ.Class, dangerous bool) {
+	if t.Server == nil {
+		return
+	}
+	if s := u.find(t.Server.Name); s != nil {
+		s.counts(t, class, dangerous)
 	}
 }
 

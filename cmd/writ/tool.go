@@ -79,8 +79,22 @@ func (a *app) toolShow() *cobra.Command {
 	}
 }
 
+// riskText is what a tool says of its risk, and what that counts as.
+func riskText(t client.Tool) string {
+	if t.Policy.Risk == "unknown" {
+		return "unknown, which counts as high"
+	}
+	return t.Policy.Risk
+}
+
 func showTool(t client.Tool) {
-	fmt.Printf("%s: %s\n\n%s\n\n  category  %s\n  action    %s\n  risk      %s\n  class     %s\n  digest    %s\n", t.Name, t.Title, t.Description, t.Category, t.Action, t.Policy.Risk, classText(t), t.Digest)
+	fmt.Printf("%s: %s\n\n%s\n\n  category  %s\n  action    %s\n  risk      %s\n  class     %s\n  digest    %s\n", t.Name, t.Title, t.Description, t.Category, t.Action, riskText(t), classText(t), t.Digest)
+	if t.State != "" {
+		fmt.Printf("  state     %s\n", t.State)
+	}
+	if t.Held != "" {
+		fmt.Printf("            %s\n", oneLine(t.Held))
+	}
 	showStanding(t)
 	fmt.Print("\nparameters\n")
 	var pretty bytes.Buffer

@@ -226,3 +226,23 @@ func TestUpstreamBlocked(t *testing.T) {
 	unblocked()
 	contains(t, w.must(pass+"\n", "approval", "approve", id, "--passphrase-stdin"), "it runs now, once")
 }
+
+// What an operator says of a server's tools that only read holds for one that a person lets
+// count as such, too; and is what is shown of them.
+func TestUpstreamWaived(t *testing.T) {
+	t.Parallel()
+	w, _ := withServer(t, "    read_action: code:read\n", map[string]string{"look": `{"readOnlyHint":true}`, "put": ""})
+	w.eventually("it is offered", func() bool { return strings.Contains(w.must("", "tool", "list"), "srv__put ") })
+	shows := func(tool string, what ...string) {
+		t.Helper()
+		contains(t, w.must("", "tool", "show", tool), what...)
+	}
+	shows("srv__look", "  action    code:read\n", "risk      unknown, which counts as high\n", "  state     suspended\n", "is new and suspended until a person accepts it")
+	w.must(pass+"\n", "upstream", "accept", "srv", "--passphrase-stdin")
+	shows("srv__put", "  action    comms:external\n", "  state     accepted\n")
+	w.must(pass+"\n", "tool", "waive", "srv__put", "--class", "read_only", "--reason", "a test", "--passphrase-stdin")
+	shows("srv__put", "  action    code:read\n", "  class     read_only (waived)\n")
+	contains(t, w.must("", "explain", "srv__put", "--agent", "coder", "--args", "{}"), "code:read")
+	w.must(pass+"\n", "tool", "waive", "srv__put", "--end", "--passphrase-stdin")
+	shows("srv__put", "  action    comms:external\n")
+}
