@@ -152,10 +152,14 @@ func (x *exchange) peerCaller(from arrival, wanted []string) (engine.Caller, err
 	return x.engine.Vouch(x.r.Context(), agent, "peer:"+strconv.FormatUint(uint64(from.uid), 10))
 }
 
-// challenge tells a client how to get in, where an issuer is configured (RFC 9728).
+// challenge tells a client how to get in: with a token, and where an issuer is configured,
+// where to get one (RFC 9728).
 func (x *exchange) challenge(err error) {
 	o := arrivalOf(x.r).oauth
 	if o == nil {
+		if writ.KindOf(err) == writ.Unauthenticated {
+			x.w.Header().Set("WWW-Authenticate", "Bearer")
+		}
 		return
 	}
 	say := `Bearer resource_metadata="` + o.metadataURL + `"`

@@ -58,7 +58,7 @@ func TestCopiesAreWhole(t *testing.T) {
 		v         any
 		elsewhere []string
 	}{
-		{a, []string{"Preview", "Display", "Grant"}}, {*a.Shown, nil}, {a.Votes[0], nil}, {a.LedTo[0], []string{"Resolution", "Result", "Error", "Args"}},
+		{a, []string{"Preview", "Display", "Grant", "Blocked"}}, {*a.Shown, nil}, {a.Votes[0], nil}, {a.LedTo[0], []string{"Resolution", "Result", "Error", "Args"}},
 		{wholeInvocation(whole), []string{"Result", "Error", "Args"}}, {*wholeInvocation(whole).Resolution, nil},
 	} {
 		v := reflect.ValueOf(c.v)

@@ -35,7 +35,7 @@ func checkPattern(pattern string, path bool) error {
 	case strings.Contains(pattern, "**"):
 		return fmt.Errorf("** is for paths; * stands for one word")
 	case strings.Trim(pattern, "* ") == "":
-		return fmt.Errorf("it would match anything")
+		return fmt.Errorf("it would match anything; write out what does not vary, as in \"git log *\", where * is one word")
 	case strings.Count(pattern, "*") > maxStars:
 		return fmt.Errorf("it has more than %d *; write out what does not vary", maxStars)
 	}
