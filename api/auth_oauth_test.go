@@ -199,11 +199,11 @@ func TestAccessTokenRefused(t *testing.T) {
 	w.refused(ask{operatorDoor, good, "GET", "/v1/config", nil, ""}, 403, writ.Denied, "this is for the operator, and a token makes you its agent; leave the token out")
 }
 
-// Without an issuer a JWT is a token that nobody made, and nothing points to one.
+// Without an issuer a JWT is a token that nobody made, and nothing points to one: a bearer is wanted, and that is all.
 func TestNoIssuer(t *testing.T) {
 	w, p := newWorld(t), newIDP(t)
 	got := w.ask(ask{agentDoor, p.token(t, "writ:coder", nil), "GET", "/v1/tools", nil, ""})
-	if got.status != 401 || got.header.Get("WWW-Authenticate") != "" || got.problem.Detail != "the token is unknown or revoked; 'writ agent token NAME' makes one" {
+	if got.status != 401 || got.header.Get("WWW-Authenticate") != "Bearer" || got.problem.Detail != "the token is unknown or revoked; 'writ agent token NAME' makes one" {
 		t.Errorf("%d %v %s", got.status, got.header, got.body)
 	}
 }
