@@ -171,7 +171,7 @@ func (u *upstreams) connect(ctx context.Context, s *server, o upstream.Options) 
 	} else {
 		conn, err = u.stdio(ctx, s, o)
 	}
-	if err == nil && conn.Version() < modern { // what each client wants to hear of it is the front door's to know
+	if err == nil && conn.Version() < modern && conn.Logs() { // what each client wants to hear of it is the front door's to know
 		_, _ = conn.Call(ctx, "logging/setLevel", json.RawMessage(`{"level":"debug"}`), nil)
 	}
 	return conn, err

@@ -133,6 +133,9 @@ func newConn(o Options) *Conn {
 // Version is the protocol version that was negotiated.
 func (c *Conn) Version() string { return c.about.ProtocolVersion }
 
+// Logs reports whether the server says that it sends what it would log.
+func (c *Conn) Logs() bool { return c.about.Capabilities.Logging != nil }
+
 // Done is closed when the connection has ended; Err then says why.
 func (c *Conn) Done() <-chan struct{} { return c.life.Done() }
 

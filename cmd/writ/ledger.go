@@ -105,7 +105,7 @@ func (b entryBody) who() string {
 
 func (b entryBody) what() string {
 	out := ""
-	for _, key := range []string{"tool", "outcome", "error", "because", "approval", "token", "reason", "policy", "user", "program", "box", "secret", "connection", "webhook"} {
+	for _, key := range []string{"tool", "outcome", "error", "because", "approval", "token", "reason", "policy", "user", "program", "server", "box", "secret", "connection", "webhook"} {
 		if v, ok := b.Data[key]; ok && v != "" && !(key == "policy" && b.Call != "") {
 			out += fmt.Sprintf("  %s=%v", key, v)
 		}
