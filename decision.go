@@ -86,6 +86,16 @@ type Confinement struct {
 	// Connection is the operator's connection that the call goes over, with credentials
 	// that it never sees. Nil where it goes over none.
 	Connection *Connection `json:"connection,omitempty"`
+	// SSH is where programs of the box may sign in by ssh, with keys that stay outside (I7).
+	// It opens no host. An approval binds it, as it binds the connection.
+	SSH []SignIn `json:"ssh,omitempty"`
+}
+
+// SignIn is who a call may be on a server of ssh.
+type SignIn struct {
+	Host string `json:"host"` // normal form host:port, which is among the hosts of the network
+	User string `json:"user"`
+	Key  string `json:"key"` // where it is kept, never what it is
 }
 
 // Connection is where a connection leads, and by reference with what credentials. An

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -35,3 +36,13 @@ func (m Mouth) Close() error {
 // Authority is what the closer of an outlet can be besides: it looks into TLS of the box,
 // whose programs have to trust this certificate, in PEM. Nil: it does not.
 type Authority interface{ Authority() []byte }
+
+// Agent is what the closer of an outlet is besides, where the writ has programs of the box
+// sign in by ssh.
+type Agent interface {
+	// Talk answers one program, as an agent of ssh does, until the connection or the
+	// context ends. It is safe for concurrent use.
+	Talk(context.Context, net.Conn)
+	// SSHFiles are what ssh is told in the box, by name: ssh_config, ssh_known_hosts.
+	SSHFiles() map[string][]byte
+}

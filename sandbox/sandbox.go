@@ -97,6 +97,7 @@ const (
 	ExecListed    Feature = "exec_listed"     // only listed programs can be executed
 	NoNetwork     Feature = "no_network"      // no socket of any family leads out
 	HostAllowlist Feature = "host_allowlist"  // named hosts, and only those, can be reached
+	SSHAgent      Feature = "ssh_agent"       // programs sign in by ssh with keys that are outside, and no other socket with a path is to be had
 	OwnProcesses  Feature = "own_processes"   // processes outside cannot be signalled, traced or read
 	ProcessTable  Feature = "process_table"   // processes outside cannot be seen
 	WholeTreeDies Feature = "whole_tree_dies"
@@ -133,6 +134,9 @@ func Demands(c writ.Confinement) []Feature {
 		need = append(need, NoNetwork)
 	default:
 		need = append(need, HostAllowlist)
+	}
+	if len(c.SSH) > 0 {
+		need = append(need, SSHAgent)
 	}
 	if c.Exec.Mode != writ.ExecAny {
 		need = append(need, ExecListed)

@@ -11,6 +11,7 @@ import (
 type guarded struct {
 	name   string
 	refuse [][]cond
+	ask    [][]cond // the same; then it is left to whoever listens, before anything else
 }
 
 // A cond is about one argument. Only its lower half is looked at: these are arguments of
@@ -40,39 +41,52 @@ const (
 	rareTypes   = 0xc // all but stream, datagram and raw sockets
 )
 
+// AgentSocket is the path that programs of a box find the agent of ssh by ([Kind.Agent]).
+const AgentSocket = "/etc/ssh/agent.sock"
+
+// agentAddress is how long it is as an address; with the zero at its end it is one longer,
+// and some say that the whole structure is. No address of a network is as long as either, so
+// that connecting to those is nobody's matter but the kernel's.
+const agentAddress = 2 + len(AgentSocket)
+
 // guards are the calls that are refused for some arguments.
 func guards(k Kind) []guarded {
 	calls := []guarded{
-		{"clone", when(has(0, newNamespaces))},
+		{name: "clone", refuse: when(has(0, newNamespaces))},
 		// A pair of datagram (2) or raw (3) sockets can send to any socket that has
 		// a name, and get descriptors back; a stream cannot.
-		{"socketpair", [][]cond{{not(0, unix.AF_UNIX)}, {has(1, unix.SOCK_DGRAM)}}},
-		{"personality", when(not(0, 0), not(0, 0xffffffff))},
-		{"ioctl", slices.Concat(when(is(1, unix.TIOCSTI)), when(is(1, unix.TIOCLINUX)), reserving())},
+		{name: "socketpair", refuse: [][]cond{{not(0, unix.AF_UNIX)}, {has(1, unix.SOCK_DGRAM)}}},
+		{name: "personality", refuse: when(not(0, 0), not(0, 0xffffffff))},
+		{name: "ioctl", refuse: slices.Concat(when(is(1, unix.TIOCSTI)), when(is(1, unix.TIOCLINUX)), reserving())},
 		// A file with a set-id bit lends this user's rights to whoever runs it
 		// on the host later.
-		{"chmod", when(has(1, setID))},
-		{"fchmod", when(has(1, setID))},
-		{"fchmodat", when(has(2, setID))},
-		{"fchmodat2", when(has(2, setID))},
-		{"mknod", when(has(1, setID))},
-		{"mknodat", when(has(2, setID))},
-		{"creat", when(has(1, setID))},
-		{"open", creating(1)},
-		{"openat", creating(2)},
+		{name: "chmod", refuse: when(has(1, setID))},
+		{name: "fchmod", refuse: when(has(1, setID))},
+		{name: "fchmodat", refuse: when(has(2, setID))},
+		{name: "fchmodat2", refuse: when(has(2, setID))},
+		{name: "mknod", refuse: when(has(1, setID))},
+		{name: "mknodat", refuse: when(has(2, setID))},
+		{name: "creat", refuse: when(has(1, setID))},
+		{name: "open", refuse: creating(1)},
+		{name: "openat", refuse: creating(2)},
 	}
 	if !k.Alone {
-		calls = append(calls, guarded{"sched_setaffinity", when(not(0, 0))})
+		calls = append(calls, guarded{name: "sched_setaffinity", refuse: when(not(0, 0))})
 	} else {
 		// Of the box's own network. A socket with a path can be the host's, whatever
 		// the namespace, and its address is in memory, where nobody can look.
-		calls = append(calls, guarded{"socket", [][]cond{
+		socket := guarded{name: "socket", refuse: [][]cond{
 			{not(0, unix.AF_INET), not(0, unix.AF_INET6), not(0, unix.AF_NETLINK)},
 			{is(0, unix.AF_NETLINK), not(2, unix.NETLINK_ROUTE)},
 			{not(0, unix.AF_NETLINK), has(1, rareTypes)},
 			{not(0, unix.AF_NETLINK), has(1, unix.SOCK_STREAM), has(1, unix.SOCK_DGRAM)}, // both bits: raw
 			{not(0, unix.AF_NETLINK), not(2, 0), not(2, unix.IPPROTO_TCP), not(2, unix.IPPROTO_UDP)},
-		}})
+		}}
+		if k.Agent {
+			socket.ask = when(is(0, unix.AF_UNIX), among(1, ^uint32(unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK), unix.SOCK_STREAM), is(2, 0))
+			calls = append(calls, guarded{name: "connect", ask: [][]cond{{is(2, unix.SizeofSockaddrUnix)}, {is(2, uint32(agentAddress))}, {is(2, uint32(agentAddress)+1)}}})
+		}
+		calls = append(calls, socket)
 	}
 	if k.Alone && !k.Watched {
 		return calls
@@ -83,12 +97,12 @@ func guards(k Kind) []guarded {
 	}
 	// Limits and scheduling of other processes of the same user.
 	return append(calls,
-		guarded{"prlimit64", when(not(0, 0))},
-		guarded{"sched_setscheduler", when(not(0, 0))},
-		guarded{"sched_setparam", when(not(0, 0))},
-		guarded{"sched_setattr", when(not(0, 0))},
-		guarded{"setpriority", priority},
-		guarded{"ioprio_set", [][]cond{{not(0, ioprioWho)}, {not(1, 0)}}},
+		guarded{name: "prlimit64", refuse: when(not(0, 0))},
+		guarded{name: "sched_setscheduler", refuse: when(not(0, 0))},
+		guarded{name: "sched_setparam", refuse: when(not(0, 0))},
+		guarded{name: "sched_setattr", refuse: when(not(0, 0))},
+		guarded{name: "setpriority", refuse: priority},
+		guarded{name: "ioprio_set", refuse: [][]cond{{not(0, ioprioWho)}, {not(1, 0)}}},
 	)
 }
 

@@ -20,11 +20,16 @@ type Kind struct {
 	// GVisor says that its kernel answers: the queues are those of the commands after it, too,
 	// and it lets everybody raise their priority.
 	GVisor bool
+	// Agent says that somebody listens, who gives the box lines to an agent of ssh and
+	// nothing else. Of an Alone box: calls of socket for a stream with a path are left to
+	// them, and those calls of connect that may be about the agent's.
+	Agent bool
 }
 
 const (
 	allow   = 0x7fff0000 // SECCOMP_RET_ALLOW
 	refuse  = 0x00050000 // SECCOMP_RET_ERRNO
+	leave   = 0x7fc00000 // SECCOMP_RET_USER_NOTIF
 	x32     = 0x40000000
 	offNr   = 0
 	offArch = 4
@@ -35,7 +40,11 @@ const (
 type verdict struct {
 	action uint32
 	unless [][]cond // refused when all of any one set hold; else allowed
+	ask    [][]cond // before that, left to whoever listens when all of any one set hold
 }
+
+// looks reports whether it depends on arguments.
+func (v verdict) looks() bool { return len(v.unless)+len(v.ask) > 0 }
 
 // made are filters by their Kind: there are few, and each takes a while.
 var made sync.Map
@@ -72,7 +81,7 @@ func filter(k Kind) ([]unix.SockFilter, error) {
 		if nr > next {
 			spans = append(spans, span{next, verdict{action: unknown}})
 		}
-		if n := len(spans); n == 0 || spans[n-1].from == nr || len(say[nr].unless) > 0 || len(spans[n-1].is.unless) > 0 || spans[n-1].is.action != say[nr].action {
+		if n := len(spans); n == 0 || spans[n-1].from == nr || say[nr].looks() || spans[n-1].is.looks() || spans[n-1].is.action != say[nr].action {
 			spans = append(spans, span{nr, say[nr]})
 		}
 		next = nr + 1
@@ -119,15 +128,22 @@ func (a *assembler) search(spans []span) {
 
 // decide ends the filter for one call.
 func (a *assembler) decide(v verdict) {
-	if len(v.unless) == 0 {
+	if !v.looks() {
 		a.add(bpf.RetConstant{Val: v.action})
 		return
 	}
-	for _, set := range v.unless {
+	a.when(v.ask, leave)
+	a.when(v.unless, refuse|uint32(unix.EPERM))
+	a.add(bpf.RetConstant{Val: allow})
+}
+
+// when ends it with an action where all conditions of any one set hold.
+func (a *assembler) when(sets [][]cond, action uint32) {
+	for _, set := range sets {
 		var code []bpf.Instruction
 		for i := len(set) - 1; i >= 0; i-- { // from the end, since each skips what follows it
 			c := set[i]
-			rest := uint8(len(code) + 1) // to after the refusal
+			rest := uint8(len(code) + 1) // to after the end
 			test := []bpf.Instruction{bpf.LoadAbsolute{Off: offArgs + 8*uint32(c.arg), Size: 4}}
 			if c.mask != 0 {
 				test = append(test, bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: c.mask})
@@ -135,9 +151,8 @@ func (a *assembler) decide(v verdict) {
 			code = slices.Concat(test, []bpf.Instruction{bpf.JumpIf{Cond: c.op, Val: c.value, SkipFalse: rest}}, code)
 		}
 		a.add(code...)
-		a.add(bpf.RetConstant{Val: refuse | uint32(unix.EPERM)})
+		a.add(bpf.RetConstant{Val: action})
 	}
-	a.add(bpf.RetConstant{Val: allow})
 }
 
 func (a *assembler) encode() ([]unix.SockFilter, error) {

@@ -87,7 +87,7 @@ func verdicts(info *arch.Info, k Kind) map[int]verdict {
 	}
 	for _, g := range guards(k) {
 		if nr, ok := info.SyscallNames[g.name]; ok && out[nr].action == allow {
-			out[nr] = verdict{allow, g.refuse}
+			out[nr] = verdict{allow, g.refuse, g.ask}
 		}
 	}
 	return out

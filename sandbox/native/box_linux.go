@@ -20,9 +20,12 @@ type box struct {
 	script *script
 	covers covers
 	out    io.Closer // its way out; nil: none
+	desk   *desk     // answers what its filter leaves to the daemon; nil: nothing
 	grace  time.Duration
 	copies sync.WaitGroup
 	began  time.Time
+	made   chan reply    // what its launcher says of what it was told to do meanwhile
+	silent chan struct{} // closed when it says nothing any more
 	over   chan struct{} // closed when the next three are set
 
 	exit    sandbox.Exit
@@ -41,11 +44,17 @@ type box struct {
 // run is done with when it has ended, or by the caller on an error.
 func (r *runner) run(p *reach.Plan, spec sandbox.Spec, kept covers, out io.Closer) (*box, error) {
 	b := &box{runner: r, script: &script{}, grace: p.Grace, began: time.Now(), over: make(chan struct{}), covers: kept, out: out}
+	b.made, b.silent = make(chan reply, 1), make(chan struct{})
 	if err := r.keep(kept); err != nil {
 		return nil, err
 	}
+	if agent, ok := out.(sandbox.Agent); ok && r.calls != nil {
+		b.desk = attend(agent, r.calls, b.pair)
+	}
 	b.script.execute(p)
 	if err := r.conn.send(b.script, inPlace, 0, "", ""); err != nil {
+		close(b.silent)
+		b.desk.end()
 		return nil, err
 	}
 	if r.ours[0] != nil { // else it has a terminal, or no input
@@ -82,6 +91,8 @@ func (b *box) watch(wall time.Duration) {
 		if err := b.listen(); b.endErr == nil {
 			b.endErr = err
 		}
+		close(b.silent)
+		b.desk.end()
 		if b.out != nil {
 			b.out.Close() // nothing is left that it could serve
 		}
@@ -134,6 +145,11 @@ func (b *box) listen() error {
 			return err
 		}
 		switch r.What {
+		case saysDone, saysFailed:
+			select {
+			case b.made <- r:
+			default: // nobody asked
+			}
 		case saysEnded:
 			b.exited(syscall.WaitStatus(r.A))
 			said = true

@@ -211,7 +211,7 @@ func (d *Driver) probeBox(ctx context.Context) (sandbox.Features, error) {
 		return nil, writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: this program's own file cannot be found", err)
 	}
 	return probe.Run(ctx, program, d.show,
-		d.probeNetwork(ctx),
+		d.probeNetwork(ctx), d.probeAgent(ctx),
 		sandbox.Finding{Feature: sandbox.Containerized, Enforced: true, Evidence: "process table, network, mounts, users, IPC, host name and cgroups are its own"})
 }
 

@@ -21,9 +21,10 @@ const (
 
 // become makes the process a runner: it gives up everything, and waits. The order
 // matters: each step needs what a later one takes away. Its streams and its socket are
-// passed along.
+// passed along, and where the writ has an agent of ssh, another by which it hands out what
+// hears of the calls that the filter leaves to the daemon.
 func (s *script) become(p *reach.Plan, grouped, terminal bool) error {
-	filter, err := calls.Filter(calls.Kind{Listed: p.Listed, Alone: true})
+	filter, err := calls.Filter(calls.Kind{Listed: p.Listed, Alone: true, Agent: p.Agent})
 	if err != nil {
 		return err
 	}
@@ -57,7 +58,11 @@ func (s *script) become(p *reach.Plan, grouped, terminal bool) error {
 	}
 	s.call(unix.SYS_CLOSE_RANGE, num(3), num(uint32(1<<31-1)), num(unix.CLOSE_RANGE_CLOEXEC))
 	s.doing(stepSeccomp)
-	s.seccomp(filter)
+	if p.Agent {
+		s.give(passed(4), s.seccomp(filter, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER))
+	} else {
+		s.seccomp(filter, 0)
+	}
 	s.serve(passed(3))
 	return nil
 }
@@ -70,14 +75,14 @@ func (s *script) execute(p *reach.Plan) {
 	s.call(unix.SYS_EXECVE, s.text(p.Path), s.texts(p.Argv), s.texts(p.Env))
 }
 
-func (s *script) seccomp(filter []unix.SockFilter) {
+func (s *script) seccomp(filter []unix.SockFilter, flags int) arg {
 	code := make([]byte, 0, 8*len(filter))
 	for _, f := range filter {
 		code = binary.NativeEndian.AppendUint32(append(binary.NativeEndian.AppendUint16(code, f.Code), f.Jt, f.Jf), f.K)
 	}
 	program := s.bytes(binary.NativeEndian.AppendUint64(binary.NativeEndian.AppendUint64(nil, uint64(len(filter))), 0))
 	s.pointer(program, 8, s.bytes(code))
-	s.call(unix.SYS_SECCOMP, num(unix.SECCOMP_SET_MODE_FILTER), num(0), program)
+	return s.call(unix.SYS_SECCOMP, num(unix.SECCOMP_SET_MODE_FILTER), num(flags), program)
 }
 
 // limits sets those of the command and all its children.

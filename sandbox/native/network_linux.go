@@ -15,7 +15,7 @@ import (
 // that could leave. Nil: nothing leaves it.
 func (p *plan) wayOut(r *runner) (io.Closer, error) {
 	if p.writ.Confinement().Network.Mode == writ.NetworkNone {
-		return nil, nil
+		return nil, p.signIn(r, nil)
 	}
 	if p.driver.opts.Outlet == nil {
 		return nil, writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: driver native does not enforce host_allowlist", nil)
@@ -33,7 +33,7 @@ func (p *plan) wayOut(r *runner) (io.Closer, error) {
 	if err != nil {
 		return nil, errors.Join(err, m.Close())
 	}
-	if err := p.trust(r, out); err != nil {
+	if err := errors.Join(p.trust(r, out), p.signIn(r, out)); err != nil {
 		return nil, errors.Join(err, out.Close())
 	}
 	return out, nil
@@ -81,20 +81,31 @@ func (c *cell) sockets(six bool) (divert.Sockets, error) {
 // handOut opens sockets of these families, types and protocols, and sends them by another.
 func (s *script) handOut(by arg, kinds [][3]int) {
 	s.doing("open sockets")
-	rights := s.bytes(unix.UnixRights(make([]int, len(kinds))...))
 	opened := make([]arg, len(kinds))
 	for i, k := range kinds {
 		opened[i] = s.call(unix.SYS_SOCKET, num(k[0]), num(k[1]|unix.SOCK_CLOEXEC), num(k[2]))
-		s.store(rights, unix.CmsgLen(0)+4*i, opened[i])
 	}
+	s.give(by, opened...)
+}
+
+// give sends descriptors by a socket, and closes them.
+func (s *script) give(by arg, all ...arg) {
+	rights := s.bytes(unix.UnixRights(make([]int, len(all))...))
+	for i, fd := range all {
+		s.store(rights, unix.CmsgLen(0)+4*i, fd)
+	}
+	s.giveAll(by, rights, all)
+}
+
+func (s *script) giveAll(by, rights arg, all []arg) {
 	one := s.bytes([]byte{1})
 	part := s.bytes(words(0, 1)) // struct iovec
 	s.pointer(part, 0, one)
-	message := s.bytes(words(0, 0, 0, 1, 0, uint64(unix.CmsgSpace(4*len(kinds))), 0)) // struct msghdr
+	message := s.bytes(words(0, 0, 0, 1, 0, uint64(unix.CmsgSpace(4*len(all))), 0)) // struct msghdr
 	s.pointer(message, 16, part)
 	s.pointer(message, 32, rights)
 	s.call(unix.SYS_SENDMSG, by, message, num(unix.MSG_NOSIGNAL))
-	for _, fd := range opened {
+	for _, fd := range all {
 		s.call(unix.SYS_CLOSE, fd)
 	}
 }

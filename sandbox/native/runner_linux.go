@@ -3,6 +3,7 @@ package native
 import (
 	"os"
 
+	"github.com/writ-run/writ/sandbox/calls"
 	"golang.org/x/sys/unix"
 )
 
@@ -12,8 +13,9 @@ type runner struct {
 	cell  *cell
 	conn  *conn
 	ours  [3]*os.File
-	again bool   // the cell outlives it
-	made  stamps // what the mounts over protected names in its view were made for
+	calls *calls.Listener // that its filter leaves to the daemon; nil: none
+	again bool            // the cell outlives it
+	made  stamps          // what the mounts over protected names in its view were made for
 }
 
 // fresh are what each run in a cell that is used again has for itself.
@@ -39,14 +41,26 @@ func (c *cell) readyAt(again bool, terminal *os.File, noInput bool) (*runner, er
 		}
 		defer shut(theirs)
 	}
+	hears := -1
 	fds := []int{int(theirs[0].Fd()), int(theirs[1].Fd()), int(theirs[2].Fd()), control}
 	s, encoded, err := c.recipe.runner(again, terminal != nil)
+	if err == nil && c.recipe.root.plan.Agent {
+		var pair [2]int
+		if pair, err = unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0); err == nil {
+			defer unix.Close(pair[0])
+			defer unix.Close(pair[1])
+			fds, hears = append(fds, pair[1]), pair[0]
+		}
+	}
 	if err == nil {
 		err = c.conn.pass(encoded, fds)
 	}
 	unix.Close(control) // or a launcher that is gone would be waited for
 	if err == nil {
 		_, err = conn.expect(saysReady, s)
+	}
+	if err == nil && hears >= 0 {
+		err = r.hear(hears)
 	}
 	if err != nil {
 		r.end()
@@ -56,6 +70,15 @@ func (c *cell) readyAt(again bool, terminal *os.File, noInput bool) (*runner, er
 		return nil, err
 	}
 	return r, nil
+}
+
+// hear takes what hears of the calls that its filter leaves to the daemon.
+func (r *runner) hear(from int) error {
+	fds, err := received(from, 1)
+	if err == nil {
+		r.calls, err = calls.NewListener(fds[0])
+	}
+	return err
 }
 
 // why is the failure that a script which did not come to its end left behind.
@@ -100,6 +123,9 @@ func shut(files [3]*os.File) {
 func (r *runner) end() {
 	r.conn.close()
 	shut(r.ours)
+	if r.calls != nil {
+		r.calls.Close()
+	}
 	if !r.again {
 		r.cell.end()
 	}

@@ -9,7 +9,7 @@ import (
 
 // A script is what the launcher does: system calls, one after the other. The first one
 // that fails ends it. Arguments are numbers, data that the script brings, results of
-// earlier calls and descriptors passed along.
+// earlier calls, what they left in data, and descriptors passed along.
 type script struct {
 	ops    []op
 	steps  []string // what each op is for, for whoever reads of its failure
@@ -79,6 +79,9 @@ func (s *script) pointer(in arg, offset int, to arg) {
 
 // passed is one of the descriptors that are passed along when it is sent.
 func passed(n int) arg { return arg{3, uint64(n)} }
+
+// held is a number that a call leaves in data.
+func held(in arg, offset int) arg { return arg{4, in.value + uint64(offset)} }
 
 // doing names what the next calls are for.
 func (s *script) doing(step string) { s.step = step }

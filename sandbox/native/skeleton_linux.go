@@ -49,7 +49,7 @@ func (k *skeleton) build(s *script) {
 	s.mkdir(k.at+"/tmp", 0o755)
 	k.devices(s)
 	k.configuration(s)
-	k.leave(s, []string{"/var"})
+	k.leave(s, []string{"/var", sshDir})
 	s.symlink("../tmp", k.at+"/var/tmp")
 	k.leave(s, below("/"))
 	s.seal(k.at)

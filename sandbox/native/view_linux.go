@@ -27,7 +27,9 @@ func viewOf(p *reach.Plan) view {
 	for _, n := range []uint64{uint64(p.UID), uint64(p.GID), p.Limits.Address, p.Limits.Data, p.Limits.Pids, p.Limits.Files, p.Limits.Size} {
 		key = append(strconv.AppendUint(key, n, 36), 0)
 	}
-	key = strconv.AppendBool(strconv.AppendBool(key, p.Root), p.Listed)
+	for _, is := range []bool{p.Root, p.Listed, p.Agent} {
+		key = strconv.AppendBool(key, is)
+	}
 	for _, list := range [][]string{p.Read, p.Write, p.Hide} {
 		for _, path := range list {
 			stamp = appendStamp(stamp, path, false)

@@ -35,6 +35,8 @@ type Plan struct {
 	Listed      bool     // only listed programs
 	Hide        []string
 
+	Agent bool // programs find an agent of ssh
+
 	Limits      Limits
 	Wall, Grace time.Duration     // no Wall: as long as it takes
 	Tmp         int64             // bytes that the private temporary directory holds
@@ -111,7 +113,8 @@ func Of(w writ.Writ, spec sandbox.Spec, o Options, shown ...string) (*Plan, erro
 		return nil, err
 	}
 	p := &Plan{
-		Argv: spec.Argv, Env: filterEnv(os.Environ(), c.Env, spec.Env, spec.Given, o), Hide: c.Hide,
+		Agent: len(c.SSH) > 0,
+		Argv:  spec.Argv, Env: filterEnv(os.Environ(), c.Env, spec.Env, spec.Given, o), Hide: c.Hide,
 		Grace: orDefault(c.Limits.Grace, defaultGrace), Tmp: defaultTmp,
 		Wall: min(orDefault(spec.Timeout, orDefault(c.Limits.Wall, defaultWall)), sandbox.MaxWall),
 	}

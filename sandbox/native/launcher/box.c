@@ -36,7 +36,7 @@ struct op {
 	u64 arg[6];
 };
 
-enum { VALUE = 0, DATA = 1, RESULT = 2, PASSED = 3 };
+enum { VALUE = 0, DATA = 1, RESULT = 2, PASSED = 3, HELD = 4 };
 
 #define MAXFDS 64
 #define MAXSIZE (16 << 20)
@@ -181,6 +181,8 @@ static long value(struct job *j, struct op *o, int n)
 		return a < j->head->ops ? j->result[a] : -1;
 	case PASSED:
 		return a < j->nfds ? j->fd[a] : -1;
+	case HELD: // what a call left in data
+		return a + 4 <= j->ndata && a < j->ndata ? *(int *)(j->data + a) : -1;
 	}
 	return -1;
 }
@@ -405,8 +407,8 @@ static void orphans(long command, struct rusage *sum)
 }
 
 // attend waits for a command, and for what the daemon says meanwhile: t, that it should
-// end; k, that it must; m, that there is something to mount before it begins; or a
-// signal's number. A daemon that is gone has said k. Where the command has no init of its
+// end; k, that it must; m, that there is something to do, such as a mount before it
+// begins; or a signal's number. A daemon that is gone has said k. Where the command has no init of its
 // own, this process is that.
 static void attend(long pid, u64 clone)
 {

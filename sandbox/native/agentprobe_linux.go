@@ -1,0 +1,130 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/sandbox"
+	"github.com/writ-run/writ/sandbox/calls"
+	"github.com/writ-run/writ/sandbox/probe"
+	"github.com/writ-run/writ/sandbox/unasked"
+	"golang.org/x/sys/unix"
+)
+
+// probeAgent has a box talk to an agent of ssh, and try what that could be taken for.
+func (d *Driver) probeAgent(ctx context.Context) sandbox.Finding {
+	f := sandbox.Finding{Feature: sandbox.SSHAgent}
+	if d.opts.Outlet == nil {
+		f.Evidence = "not claimed: a box has no network but its own, and nobody here signs"
+		return f
+	}
+	if err := d.tryAgent(ctx); err != nil {
+		f.Evidence = "an agent of ssh cannot be had in a box: " + err.Error() + "; Linux 5.14 or later can"
+		return f
+	}
+	f.Enforced, f.Evidence = true, "a box came to the agent by "+calls.AgentSocket+", and to no other socket with a path"
+	return f
+}
+
+func (d *Driver) tryAgent(ctx context.Context) error {
+	ws, confined, err := probe.Somewhere()
+	defer os.RemoveAll(ws)
+	if err != nil {
+		return err
+	}
+	other := filepath.Join(ws, "other.sock")
+	l, err := net.Listen("unix", other)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	if err := os.Chmod(other, 0o777); err != nil { // only the box keeps a program from it
+		return err
+	}
+	confined.SSH = []writ.SignIn{{Host: "nobody.invalid:22"}}
+	return unasked.Do(ctx, confined, "", func(ctx context.Context, w writ.Writ) error {
+		p, err := d.plan(w, sandbox.Spec{Argv: []string{"/bin/true"}, Dir: ws}, map[string]string{})
+		if err != nil {
+			return err
+		}
+		c, err := d.cell(p.Plan, p.show, nil)
+		if err != nil {
+			return err
+		}
+		r, err := c.ready(false)
+		if err != nil {
+			c.end()
+			return err
+		}
+		defer r.end()
+		return r.talks(inside(other))
+	})
+}
+
+// echo is an agent that says what it hears.
+type echo struct{}
+
+func (echo) SSHFiles() map[string][]byte { return nil }
+
+func (echo) Talk(_ context.Context, c net.Conn) {
+	b := make([]byte, 1)
+	c.SetDeadline(time.Now().Add(time.Second))
+	if n, _ := c.Read(b); n == 1 {
+		c.Write(b)
+	}
+}
+
+// talks has a runner talk to the agent, and then try other sockets, one of them with a
+// path at which somebody listens.
+func (r *runner) talks(other string) error {
+	desk := attend(echo{}, r.calls, func() (int, int, error) {
+		return r.cell.newPair(func(ask func() error) error { return ask() }, func(s *script) error {
+			_, err := r.cell.conn.expect(saysDone, s)
+			return err
+		})
+	})
+	defer desk.end()
+	const whole = unix.SizeofSockaddrUnix
+	for _, try := range []struct {
+		what  string
+		kind  int
+		path  string
+		named int        // bytes of the address
+		want  unix.Errno // of the last step; 0: it goes through
+	}{
+		{"talk to the agent", unix.SOCK_STREAM, calls.AgentSocket, whole, 0},
+		{"connect to another path", unix.SOCK_STREAM, other, whole, unix.EPERM},
+		{"connect to another path, past the daemon", unix.SOCK_STREAM, other, 2 + len(other), unix.EISCONN},
+		{"open a datagram socket", unix.SOCK_DGRAM, calls.AgentSocket, whole, unix.EPERM},
+	} {
+		s := &script{}
+		s.doing(try.what)
+		fd := s.call(unix.SYS_SOCKET, num(unix.AF_UNIX), num(try.kind|unix.SOCK_CLOEXEC), num(0))
+		address := append(endian.AppendUint16(nil, unix.AF_UNIX), try.path...)
+		s.call(unix.SYS_CONNECT, fd, s.bytes(append(address, make([]byte, whole-len(address))...)), num(try.named))
+		if try.want == 0 {
+			one := s.bytes([]byte{'x'})
+			s.call(unix.SYS_WRITE, fd, one, num(1))
+			s.call(unix.SYS_RECVFROM, fd, one, num(1), num(0), num(0), num(0))
+		}
+		s.call(unix.SYS_CLOSE, fd)
+		if err := r.conn.send(s, inPlace, 0, "", ""); err != nil {
+			return err
+		}
+		_, err := r.conn.expect(saysDone, s)
+		var failed *failure
+		if errors.As(err, &failed) && failed.Errno == try.want || err == nil && try.want == 0 {
+			continue
+		}
+		return fmt.Errorf("%s: %w", try.what, errors.Join(err, errUnlike))
+	}
+	return nil
+}
+
+var errUnlike = errors.New("it went otherwise than it should")
