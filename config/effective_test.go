@@ -98,7 +98,7 @@ approvals:
 upstreams:
   prog: {command: [p, -x], dir: $DIR/ws, env: {A: b}, read: [$DIR/ws], write: [$DIR/project], hosts: ["*.a.example:443"], prefix: none, enabled: [a], disabled: [b], cacheable: [a], relay: [sampling], call_timeout: 5s, connect_timeout: 6s, read_action: crm:write}
   remote: {url: "https://a.example/mcp", headers: {X-A: b}}
-egress: {hosts: {"db.example:5432": {class: read_only, ranges: ["10.0.0.0/8"], ipv6: false, unsafe_unnamed_tls: false}}, ssh: {known_hosts: $DIR/file, hosts: {git.example: {key: "file:$DIR/tls/key.pem", user: deploy}}}}
+egress: {hosts: {"db.example:5432": {class: read_only, ranges: ["10.0.0.0/8"], ipv6: false, unsafe_unnamed_tls: false}}, ssh: {known_hosts: $DIR/file, hosts: {git.example: {key: "file:$DIR/tls/key.pem", user: deploy, agents: [a.b]}}}}
 tool_disclosure: {active: always, l1_token_budget: 2000, l2_token_budget: 9000, auto_unload_on_budget_pressure: false, unload_threshold_percent: 70.5}
 secrets:
   store: {key_file: $DIR/tools/key}

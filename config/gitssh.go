@@ -1,16 +1,19 @@
 package config
 
 import (
+	"fmt"
 	"os"
 	"strings"
 
+	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/access"
 	"github.com/writ-run/writ/host"
 	"github.com/writ-run/writ/secret"
 	"github.com/writ-run/writ/strict"
 )
 
-// EgressSSH is how git's tools get to servers by ssh. The daemon speaks it for them: no
-// key and no way to use one is in a box.
+// EgressSSH is how servers of ssh are got to. For git's tools the daemon speaks it; commands
+// of the agents that are named sign in by an agent of ssh. No key is in a box either way.
 type EgressSSH struct {
 	KnownHosts string             `yaml:"known_hosts"` // which keys servers have; the system's file unless said
 	Hosts      map[string]SSHHost `yaml:"hosts"`       // by host, or host:port where that is not 22
@@ -20,6 +23,8 @@ type EgressSSH struct {
 type SSHHost struct {
 	Key  secret.Ref `yaml:"key"`  // a private key
 	User string     `yaml:"user"` // git unless said
+	// Agents are those, with all below them, whose commands sign in there; empty: nobody's do.
+	Agents []string `yaml:"agents"`
 }
 
 // SSH is an EgressSSH that was read.
@@ -32,6 +37,7 @@ type SSH struct {
 type Login struct {
 	User, At string
 	Key      secret.Ref
+	Agents   access.Set[[]string]
 }
 
 // systemKnownHosts is where an operator of the machine says which keys servers have.
@@ -66,12 +72,29 @@ func (c *Config) checkSSH(d *strict.File) {
 		}
 		if l, ok := c.login(d, key, raw.Hosts[text]); ok {
 			c.SSH.Hosts[e] = l
+			c.warnUnasked(e, l)
 		}
 	}
 }
 
+// warnUnasked says where a word about clones is one about commands as well.
+func (c *Config) warnUnasked(e host.Endpoint, l Login) {
+	for _, s := range c.Egress {
+		if !s.Host.Match(e) {
+			continue
+		}
+		if len(l.Agents.V) > 0 && s.Class == writ.ClassReadOnly {
+			c.Warnings = append(c.Warnings, fmt.Sprintf("%s: commands of %s sign in at %s without asking anybody, and may do there whatever the key may: %s says read_only", l.Agents.At, strings.Join(l.Agents.V, ", "), e, s.At))
+		}
+		return // the narrowest counts
+	}
+}
+
 func (c *Config) login(d *strict.File, key string, raw SSHHost) (Login, bool) {
-	l := Login{User: "git", At: c.At(key)}
+	l := Login{User: "git", At: c.At(key), Agents: access.Set[[]string]{V: raw.Agents, At: c.At(key + ".agents")}}
+	for i, agent := range raw.Agents {
+		c.checkUser(d, fmt.Sprintf("%s.agents[%d]", key, i), agent)
+	}
 	if raw.User != "" {
 		l.User = raw.User
 	}

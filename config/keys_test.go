@@ -412,6 +412,14 @@ var rows = []row{
 	{key: "egress.ssh.hosts.*.user", text: "version: 1\negress: {ssh: {hosts: {'a.example:2222': {user: $X, key: 'file:$DIR/tls/key.pem'}}}}\n", one: "deploy", other: "-x", engine: true,
 		see: logins, first: "a.example:2222 deploy $DIR/tls/key.pem, hidden true", refusedOther: true,
 		then: "writ.yaml:2: egress.ssh.hosts.\"a.example:2222\".user: \"-x\" is not the name of a user; write one such as git"},
+	{key: "egress.ssh.hosts.*.agents", text: oneAgent + "agents: {bot: {workspace: main}}\negress: {ssh: {hosts: {a.example: {agents: [$X], key: 'file:$DIR/tls/key.pem'}}}}\n", one: "bot", other: "bott", engine: true,
+		see: func(_ testing.TB, c *Config) string {
+			for _, l := range c.SSH.Hosts {
+				return fmt.Sprint(l.Agents.V)
+			}
+			return "no server"
+		}, first: "[bot]", refusedOther: true,
+		then: "writ.yaml:4: egress.ssh.hosts.\"a.example\".agents[0]: there is no agent \"bott\"; did you mean bot?"},
 	{key: "tools.*.hostname_allowlist", text: "version: 1\ntools: {$X}\n", one: "git_clone: {hostname_allowlist: [Git.example]}", other: "git_push: {hostname_allowlist: [git.example]}", engine: true,
 		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.Git.Inner) }, first: "[git.example]", refusedOther: true,
 		then: "writ.yaml:2: tools.git_push.hostname_allowlist: belongs to git_clone, and holds for git_fetch and git_push too; write it there"},

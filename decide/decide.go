@@ -39,6 +39,7 @@ type Input struct {
 	Digest     writ.Digest // of the configuration
 
 	Connections map[string]Connection // by name
+	SignIns     map[string]SignIn     // by server, in normal form
 }
 
 // HostClass is what talking to hosts counts as. What none names counts as write.
@@ -91,6 +92,7 @@ type Decider struct {
 	stands map[string]Standing // by tool
 
 	connections map[string]Connection
+	signIns     map[string]SignIn
 }
 
 // variants are the pairs of one agent and one tool, by the action types that a
@@ -130,7 +132,7 @@ type link struct {
 
 // New works out every pair.
 func New(in Input) *Decider {
-	d := &Decider{digest: in.Digest, hide: in.Hide, hosts: in.Hosts, agents: make(map[string]map[string]*variants, len(in.Agents)), stands: make(map[string]Standing, len(in.Tools)), connections: in.Connections}
+	d := &Decider{digest: in.Digest, hide: in.Hide, hosts: in.Hosts, agents: make(map[string]map[string]*variants, len(in.Agents)), stands: make(map[string]Standing, len(in.Tools)), connections: in.Connections, signIns: in.SignIns}
 	counted := in.counted()
 	for _, t := range in.Tools {
 		d.stands[t.Name] = in.standing(t)
@@ -291,6 +293,7 @@ func (d *Decider) target(out *writ.Decision, chain []link, t *writ.Target) {
 			n.Reads = append(n.Reads[:len(n.Reads):len(n.Reads)], t.Host)
 		} else {
 			n.Hosts = append(n.Hosts[:len(n.Hosts):len(n.Hosts)], t.Host)
+			d.signIn(out, chain, t.Host)
 		}
 	case t.Side == writ.SideRead || t.Side == writ.SideEither && !writes(chain[0].tool, t):
 		out.Class = min(out.Class, writ.ClassReadOnly)

@@ -26,6 +26,7 @@ const (
 	TooMuch        Verdict = "too_much"         // bytes of one run
 	NotResolved    Verdict = "not_resolved"     // there is no such name, or nobody answers
 	NotConnected   Verdict = "not_connected"    // the other side does not answer
+	NotSigned      Verdict = "not_signed"       // the agent of ssh does not do that
 )
 
 // Unmet says whether the rule of an event is one that is missing, and would allow it.
@@ -38,7 +39,7 @@ const OnlyIPv6 = "the name has addresses of IPv6 alone"
 
 // Verdicts are all there are.
 func Verdicts() []Verdict {
-	return []Verdict{Allowed, HostNotAllowed, AddressNotOpen, OwnLoopback, NobodysAddress, NoName, HiddenName, OtherName, NotSeen, MethodRefused, Malformed, TooMany, TooMuch, NotResolved, NotConnected}
+	return []Verdict{Allowed, HostNotAllowed, AddressNotOpen, OwnLoopback, NobodysAddress, NoName, HiddenName, OtherName, NotSeen, MethodRefused, Malformed, TooMany, TooMuch, NotResolved, NotConnected, NotSigned}
 }
 
 // An Event is one connection or one question, when it is over.
@@ -46,7 +47,7 @@ type Event struct {
 	At      time.Time      `json:"at"`
 	Call    string         `json:"call"`
 	Agent   string         `json:"agent"`
-	Kind    string         `json:"kind"` // connect, dns or http
+	Kind    string         `json:"kind"` // connect, dns, http or ssh: what the agent of ssh was asked for
 	Host    string         `json:"host"` // host:port, or the name that was asked about
 	Address netip.AddrPort `json:"address,omitzero"`
 	Verdict Verdict        `json:"verdict"`

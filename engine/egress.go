@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"net/netip"
@@ -14,6 +15,7 @@ import (
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/config"
 	"github.com/writ-run/writ/egress"
+	"github.com/writ-run/writ/egress/sshagent"
 	"github.com/writ-run/writ/host"
 	"github.com/writ-run/writ/ledger"
 	"github.com/writ-run/writ/sandbox"
@@ -38,13 +40,27 @@ func (e *Engine) outlet(w writ.Writ, m sandbox.Mouth) (io.Closer, error) {
 	}
 	relay := pass.Serve(m)
 	t.end = func() { relay.Close() }
-	return out{t, authority}, nil
+	way := out{t, authority}
+	if len(w.Confinement().SSH) == 0 {
+		return way, nil
+	}
+	signs, err := e.signer(w, t)
+	if err != nil {
+		return nil, errors.Join(err, way.Close())
+	}
+	return signing{way, signs}, nil
 }
 
 // out is the way out of one box.
 type out struct {
 	*told
 	authority []byte
+}
+
+// signing is the way out of one whose programs sign in by ssh. It implements sandbox.Agent.
+type signing struct {
+	out
+	*sshagent.Agent
 }
 
 // Authority implements sandbox.Authority.

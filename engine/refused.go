@@ -39,7 +39,7 @@ func (e *Engine) refused(ctx context.Context, call string, more func(store.Egres
 		if r.Class != "" && r.Verdict == string(egress.AddressNotOpen) {
 			line += ", its address is " + r.Class
 		}
-		if r.Verdict == string(egress.OwnLoopback) {
+		if v := egress.Verdict(r.Verdict); v == egress.OwnLoopback || v == egress.NotSigned {
 			line += " (" + r.Detail + ")"
 		}
 		line += forOperator(r) + more(r)

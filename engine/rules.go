@@ -201,7 +201,7 @@ func (r *rules) input() decide.Input {
 	for _, h := range cfg.Egress {
 		in.Hosts = append(in.Hosts, decide.HostClass{Host: h.Host, Class: h.Class, Stated: h.Stated, IPv6: h.IPv6})
 	}
-	in.Connections = r.connections()
+	in.Connections, in.SignIns = r.connections(), r.signIns()
 	for c, b := range f.Sandboxing.Overrides {
 		in.Backends.ByCategory[c] = string(b)
 	}

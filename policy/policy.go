@@ -24,8 +24,8 @@ type Policy struct {
 	Files   Files       `json:"filesystem"`
 	Network Network     `json:"network"`
 	Env     Env         `json:"environment"`
-	Exec    Stance      `json:"exec"` // Unspecified, None (deny) or All (allow)
-	Secrets []string    `json:"secrets,omitempty"`
+	Exec    Stance      `json:"exec"`              // Unspecified, None (deny) or All (allow)
+	Secrets []string    `json:"secrets,omitempty"` // what it may be lent on the way out, never given: see SignsIn
 }
 
 // Stance is how much of something a tool declares.
@@ -109,6 +109,11 @@ func (p Policy) Validate() error {
 	}
 	if err := p.Exec.among(None, All); err != nil {
 		return fmt.Errorf("exec: %w", err)
+	}
+	for _, s := range p.Secrets {
+		if err := CheckSecret(s); err != nil {
+			return fmt.Errorf("secrets: %w", err)
+		}
 	}
 	return nil
 }

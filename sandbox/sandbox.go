@@ -110,6 +110,9 @@ const (
 	LimitOutput   Feature = "limit_output"
 )
 
+// NoAgent is why a driver does not claim SSHAgent.
+const NoAgent = "not claimed: a box opens no socket with a path, not even to an agent of ssh; driver native has one: sandboxing.overrides, or leave the agent out of egress.ssh.hosts"
+
 // Finding is what the probe saw of one feature.
 type Finding struct {
 	Feature  Feature `json:"feature"`

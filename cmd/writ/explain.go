@@ -135,6 +135,9 @@ func showReach(out io.Writer, c writ.Confinement) {
 		programs = fmt.Sprintf("%d listed files", len(c.Exec.Files))
 	}
 	fmt.Fprintf(out, "  can reach    %s\n  can execute  %s\n  isolation    %s\n", hosts, programs, c.Isolation)
+	for _, s := range c.SSH {
+		fmt.Fprintf(out, "  signs in     %s\n", oneLine(fmt.Sprintf("by ssh at %s as %s, by an agent outside, with the key %s", s.Host, s.User, s.Key)))
+	}
 	if n := c.Connection; n != nil {
 		fmt.Fprintf(out, "  connection   %s\n", oneLine(fmt.Sprintf("%s: %s, auth: %s%s", n.Name, n.URL, n.Auth, inEnvironment(n.Environment))))
 	}

@@ -26,30 +26,57 @@ func ParseKey(text string) (ssh.Signer, error) {
 	return signer, nil
 }
 
-// knownKeys are those that a server at an address may show, and their kinds: a server with
-// several shows the one that it is asked for. None known is an error that says what to do.
-func knownKeys(file, address string, remote net.Addr) (ssh.HostKeyCallback, []string, error) {
-	unknown := refused{fmt.Sprintf("the key of %s is not known; an operator compares what ssh-keyscan says with what the server's operator publishes, and adds it to %s", address, file)}
-	known, err := knownhosts.New(file)
+// KnownKeys are those that a server at an address may show, by files of servers' keys. None
+// known is an error that says what to do.
+func KnownKeys(address string, files ...string) ([]ssh.PublicKey, error) {
+	_, keys, err := known(address, anywhere{}, files...)
+	return keys, err
+}
+
+// anywhere is an address that nobody is compared by.
+type anywhere struct{}
+
+func (anywhere) Network() string { return "tcp" }
+func (anywhere) String() string  { return "0.0.0.0:0" }
+
+func known(address string, remote net.Addr, files ...string) (ssh.HostKeyCallback, []ssh.PublicKey, error) {
+	unknown := refused{fmt.Sprintf("the key of %s is not known; an operator compares what ssh-keyscan says with what the server's operator publishes, and adds it to %s", address, strings.Join(files, " or "))}
+	check, err := knownhosts.New(files...)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil, unknown
 	}
 	if err != nil {
-		return nil, nil, refused{fmt.Sprintf("%s cannot be read; an operator looks at it", file)}
+		return nil, nil, refused{fmt.Sprintf("%s cannot be read; an operator looks at it", strings.Join(files, " or "))}
 	}
 	var none *knownhosts.KeyError
-	if err := known(address, remote, nobodysKey()); !errors.As(err, &none) || len(none.Want) == 0 {
+	if err := check(address, remote, nobodysKey()); !errors.As(err, &none) {
 		return nil, nil, unknown
 	}
-	var kinds []string
+	var keys []ssh.PublicKey
 	for _, k := range none.Want {
-		for _, kind := range algorithms(k.Key.Type()) {
+		if check(address, remote, k.Key) == nil { // else it was revoked
+			keys = append(keys, k.Key)
+		}
+	}
+	if len(keys) == 0 {
+		return nil, nil, unknown
+	}
+	return check, keys, nil
+}
+
+// knownKeys is known with the kinds of the keys: a server with several shows the one that it
+// is asked for.
+func knownKeys(file, address string, remote net.Addr) (ssh.HostKeyCallback, []string, error) {
+	check, keys, err := known(address, remote, file)
+	var kinds []string
+	for _, k := range keys {
+		for _, kind := range algorithms(k.Type()) {
 			if !slices.Contains(kinds, kind) {
 				kinds = append(kinds, kind)
 			}
 		}
 	}
-	return known, kinds, nil
+	return check, kinds, err
 }
 
 // algorithms are the ways that a key of a type signs.

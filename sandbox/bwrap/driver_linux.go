@@ -15,6 +15,7 @@ var wrapper = wrapped.Wrapper{
 	Shape:   shape, Explain: explain,
 	Beyond: []sandbox.Finding{
 		{Feature: sandbox.HostAllowlist, Evidence: "not claimed: a box has no network but its own; driver native reaches single hosts"},
+		{Feature: sandbox.SSHAgent, Evidence: sandbox.NoAgent},
 		{Feature: sandbox.Containerized, Enforced: true, Evidence: "process table, network, mounts, users, IPC, host name and cgroups are its own"},
 	},
 }

@@ -112,6 +112,7 @@ func (d *Driver) examine(ctx context.Context) (sandbox.Features, error) {
 		return nil, err
 	}
 	beyond := []sandbox.Finding{d.probeNetwork(ctx, program),
+		{Feature: sandbox.SSHAgent, Evidence: sandbox.NoAgent},
 		{Feature: sandbox.Containerized, Enforced: true, Evidence: "process table, network, mounts, users, IPC, host name and cgroups are its own"}}
 	if d.opts.Runtime == runsc { // a limit can be set there, and is not kept
 		beyond = append(beyond, sandbox.Finding{Feature: sandbox.GVisor, Enforced: true, Evidence: "supervisors found its kernel by its log, and start nothing in another"},

@@ -19,6 +19,7 @@ var wrapper = wrapped.Wrapper{
 	Shape:   shape, Explain: explain,
 	Beyond: []sandbox.Finding{
 		{Feature: sandbox.HostAllowlist, Evidence: "not claimed: no socket can be made at all; driver native reaches single hosts"},
+		{Feature: sandbox.SSHAgent, Evidence: sandbox.NoAgent},
 		{Feature: sandbox.Containerized, Evidence: "not claimed: the box sees the names in the host's tree; use driver native or bwrap, or code_execution: process"},
 	},
 }

@@ -13,7 +13,7 @@ import (
 
 // features are all that a driver could claim.
 var features = []sandbox.Feature{
-	sandbox.FileRead, sandbox.FileWrite, sandbox.StateHidden, sandbox.ExecListed, sandbox.NoNetwork, sandbox.HostAllowlist, sandbox.OwnProcesses,
+	sandbox.FileRead, sandbox.FileWrite, sandbox.StateHidden, sandbox.ExecListed, sandbox.NoNetwork, sandbox.HostAllowlist, sandbox.SSHAgent, sandbox.OwnProcesses,
 	sandbox.ProcessTable, sandbox.WholeTreeDies, sandbox.Unprivileged, sandbox.Containerized, sandbox.LimitWall, sandbox.LimitMemory, sandbox.LimitPids, sandbox.LimitOutput,
 }
 
@@ -43,6 +43,8 @@ func (w *world) demand(ctx context.Context, f sandbox.Feature) error {
 	switch f {
 	case sandbox.HostAllowlist:
 		c.Network = writ.Network{Mode: writ.NetworkHosts, Hosts: []string{"example.com:443"}}
+	case sandbox.SSHAgent:
+		c.SSH = []writ.SignIn{{Host: "example.com:22", User: "nobody"}}
 	case sandbox.Containerized:
 		c.Isolation = writ.Containerized
 	case sandbox.ExecListed:

@@ -122,7 +122,7 @@ var asRoot = []string{
 }
 
 var everything = []sandbox.Feature{
-	sandbox.FileRead, sandbox.FileWrite, sandbox.StateHidden, sandbox.ExecListed, sandbox.NoNetwork, sandbox.HostAllowlist, sandbox.OwnProcesses,
+	sandbox.FileRead, sandbox.FileWrite, sandbox.StateHidden, sandbox.ExecListed, sandbox.NoNetwork, sandbox.HostAllowlist, sandbox.SSHAgent, sandbox.OwnProcesses,
 	sandbox.ProcessTable, sandbox.WholeTreeDies, sandbox.Unprivileged, sandbox.Containerized, sandbox.LimitWall, sandbox.LimitMemory, sandbox.LimitPids, sandbox.LimitOutput,
 }
 

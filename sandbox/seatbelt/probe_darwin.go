@@ -23,6 +23,7 @@ var notClaimed = sandbox.Features{
 	{Feature: sandbox.LimitMemory, Evidence: "not claimed: macOS does not enforce RLIMIT_AS"},
 	{Feature: sandbox.LimitPids, Evidence: "not claimed: processes of a user are counted together"},
 	{Feature: sandbox.HostAllowlist, Evidence: "not claimed: a box has no network; driver native reaches single hosts"},
+	{Feature: sandbox.SSHAgent, Evidence: sandbox.NoAgent},
 	{Feature: sandbox.Containerized, Evidence: "not claimed: a profile is no container"},
 }
 

@@ -23,6 +23,7 @@ func (d *Driver) Probe(ctx context.Context) (sandbox.Features, error) {
 	found, err := probe.Run(ctx, program, d.start,
 		sandbox.Finding{Feature: sandbox.HostAllowlist, Evidence: "not claimed: no socket can be made at all; driver native reaches single hosts"},
 		sandbox.Finding{Feature: sandbox.ProcessTable, Evidence: "not claimed: the host's process table is shared, so the numbers of processes can be seen; driver native has its own"},
+		sandbox.Finding{Feature: sandbox.SSHAgent, Evidence: sandbox.NoAgent},
 		sandbox.Finding{Feature: sandbox.Containerized, Evidence: "not claimed: the host's process table and network namespace are shared; drivers native, bwrap and docker share neither; code_execution: process does without"})
 	if err != nil {
 		return nil, err

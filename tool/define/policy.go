@@ -17,6 +17,7 @@ type policySource struct {
 	Network     networkSource `yaml:"network"`
 	Environment envSource     `yaml:"environment"`
 	Exec        execStance    `yaml:"exec"`
+	Secrets     []string      `yaml:"secrets"`
 }
 
 type filesSource struct {
@@ -113,6 +114,7 @@ func (b *builder) policy() policy.Policy {
 	}
 	p.Network = b.network(s.Network)
 	p.Env = b.environment(s.Environment)
+	p.Secrets = b.secrets(s.Secrets, p.Network)
 	return p
 }
 
@@ -176,6 +178,19 @@ func (b *builder) environment(e envSource) policy.Env {
 		b.Reject(key+".vars", "names no variable; name some, or write environment: denyAll")
 	}
 	return policy.Env{Stance: policy.Listed, Vars: e.spec.Vars}
+}
+
+// secrets are what it may be lent, which is of use to what goes somewhere.
+func (b *builder) secrets(names []string, network policy.Network) []string {
+	for i, name := range names {
+		key := fmt.Sprintf("policy.secrets[%d]", i)
+		if err := policy.CheckSecret(name); err != nil {
+			b.Reject(key, "%v", err)
+		} else if network.Stance <= policy.None {
+			b.Reject(key, "signs in at servers, and the tool declares no network; name the servers in policy.network.hosts")
+		}
+	}
+	return names
 }
 
 func variable(s string) bool {

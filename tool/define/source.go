@@ -39,10 +39,9 @@ type source struct {
 
 // notBuilt are keys of the product that this version refuses.
 var notBuilt = map[string]string{
-	"policy.secrets": "injecting secrets",
-	"runner.wasm":    "the wasm runner",
-	"runner.http":    "the http runner",
-	"runner.mcp":     "the mcp runner",
+	"runner.wasm": "the wasm runner",
+	"runner.http": "the http runner",
+	"runner.mcp":  "the mcp runner",
 }
 
 type actionSource struct {

@@ -88,4 +88,5 @@ var boxed = policy.Policy{
 	Files:   policy.Files{Read: policy.Paths("/**"), Write: policy.Paths("/**")},
 	Network: policy.Network{Stance: policy.All},
 	Exec:    policy.All,
+	Secrets: []string{"ssh"}, // where an operator lends the agent a key
 }

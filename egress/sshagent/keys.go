@@ -1,0 +1,40 @@
+package sshagent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/agent"
+
+	"github.com/writ-run/writ/egress/gitssh"
+)
+
+// Text is a key as a Login has it, from the text of a private key.
+func Text(of func(context.Context) (string, error)) func(context.Context) ([]ssh.Signer, error) {
+	return func(ctx context.Context) ([]ssh.Signer, error) {
+		text, err := of(ctx)
+		var k ssh.Signer
+		if err == nil {
+			k, err = gitssh.ParseKey(text)
+		}
+		if err != nil {
+			return nil, errors.New("an operator looks at egress.ssh.hosts") // an agent reads it, and need not know where keys are kept
+		}
+		return []ssh.Signer{k}, nil
+	}
+}
+
+// Theirs are the keys of a person's own agent, at a socket, as a Login has them.
+func Theirs(socket string) func(context.Context) ([]ssh.Signer, error) {
+	return func(ctx context.Context) ([]ssh.Signer, error) {
+		c, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
+		if err != nil {
+			return nil, fmt.Errorf("your agent of ssh does not answer at %s", socket)
+		}
+		context.AfterFunc(ctx, func() { c.Close() })
+		return agent.NewClient(c).Signers()
+	}
+}
