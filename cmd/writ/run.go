@@ -29,7 +29,7 @@ var runLimits = writ.Limits{Pids: 4096, Files: 1 << 14, Size: 1 << 40}
 // confined is what a person lets a command reach.
 type confined struct {
 	read, write, env, programs []string
-	hosts, reads, ranges       []string
+	hosts, reads, ranges, ssh  []string
 	six                        bool
 	dir                        string
 	timeout                    lasting
@@ -54,8 +54,12 @@ can reach. With a terminal, the command has one of its own: full-screen programs
 job control work, Ctrl-C reaches the command; without one for its output it has no
 input from the keyboard.
 
---policy reads the same from a file: read, write, env, programs, hosts, reads, ranges, ipv6,
-timeout, memory_mib, pids. Flags add to it, and its paths are from where it lies.
+--ssh [USER@]HOST lets it reach a server and sign in there by ssh, as that user, with the
+keys of your own agent (SSH_AUTH_SOCK). They sign for nothing else: only to be that user,
+on a server that shows a key which your known_hosts has for it.
+
+--policy reads the same from a file: read, write, env, programs, hosts, reads, ranges, ssh,
+ipv6, timeout, memory_mib, pids. Flags add to it, and its paths are from where it lies.
 
 Exit code: the command's; 128 and the signal's number where one ended it; 124 after
 --timeout; 125 if it was not started.`
@@ -69,6 +73,7 @@ func (a *app) runCommand() *cobra.Command {
   writ run --read ~/data --env LANG -- python3 analyse.py
   writ run --allow-host example.com -- curl https://example.com/
   writ run --read-host example.com -- curl https://example.com/
+  writ run --ssh git@github.com -- git push
   writ run --timeout 10m -- go test ./...
   writ run --policy ci.yaml -- npm ci`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -110,6 +115,7 @@ func (c *confined) flags(cmd *cobra.Command) {
 	f.StringArrayVar(&c.programs, "program", nil, "only these programs can be executed, besides the command (again for more)")
 	f.StringArrayVar(&c.hosts, "allow-host", nil, "a host that it can reach: HOST, HOST:PORT, *.DOMAIN, ADDRESS/BITS:PORT; port 443 unless said (again for more)")
 	f.StringArrayVar(&c.reads, "read-host", nil, "a host that it can only read from: GET, HEAD and OPTIONS, also within TLS (again for more)")
+	f.StringArrayVar(&c.ssh, "ssh", nil, "a server that it can reach, and sign in at by your own agent of ssh: [USER@]HOST[:PORT] (again for more)")
 	f.BoolVar(&c.six, "ipv6", false, "reach those hosts by IPv6 too, where this machine can")
 	f.StringArrayVar(&c.ranges, "allow-range", nil, "addresses that are not public which those hosts may have, such as 10.0.0.0/8 (again for more)")
 	f.StringVar(&c.dir, "dir", "", "directory to run in, and to let it change (default: the current one)")

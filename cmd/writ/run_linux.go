@@ -42,11 +42,15 @@ func (a *app) runConfined(ctx context.Context, c *confined, argv []string) error
 		return notStarted(err)
 	}
 	told := &refusals{to: os.Stderr, seen: map[string]bool{}}
-	network, outlet, err := c.network(told)
+	to, err := c.signsIn()
 	if err != nil {
 		return err
 	}
-	confine.Network = network
+	network, outlet, err := c.network(told, to)
+	if err != nil {
+		return err
+	}
+	confine.Network, confine.SSH = network, to
 	o := native.Options{Outlet: outlet, Options: reach.Options{PathPrefixes: pathPrefixes(os.Getenv("PATH"), slices.Concat(confine.Read, confine.Write))}}
 	if c.limits.Memory > 0 || c.limits.Pids > 0 {
 		o.Deployment = "writ-run" // whose groups bound all of it together

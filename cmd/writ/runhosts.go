@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/netip"
@@ -19,14 +20,15 @@ import (
 	"github.com/writ-run/writ/sandbox"
 )
 
-// network is what a person lets a command reach, and the way there.
-func (c *confined) network(told *refusals) (writ.Network, sandbox.Outlet, error) {
-	if len(c.hosts)+len(c.reads) == 0 {
+// network is what a person lets a command reach, with the servers that it signs in at, and
+// the way there.
+func (c *confined) network(told *refusals, to []writ.SignIn) (writ.Network, sandbox.Outlet, error) {
+	if len(c.hosts)+len(c.reads)+len(to) == 0 {
 		if len(c.ranges) > 0 {
-			return writ.Network{}, nil, usagef("--allow-range says which addresses the hosts of --allow-host and --read-host may have; name a host")
+			return writ.Network{}, nil, usagef("--allow-range says which addresses the hosts of --allow-host, --read-host and --ssh may have; name a host")
 		}
 		if c.six {
-			return writ.Network{}, nil, usagef("--ipv6 says how the hosts of --allow-host and --read-host may be reached; name a host")
+			return writ.Network{}, nil, usagef("--ipv6 says how the hosts of --allow-host, --read-host and --ssh may be reached; name a host")
 		}
 		return writ.Network{}, nil, nil
 	}
@@ -52,6 +54,14 @@ func (c *confined) network(told *refusals) (writ.Network, sandbox.Outlet, error)
 		*list = append(*list, p.String())
 		rules = append(rules, egress.Rule{Host: p, Reads: reads, IPv6: c.six, Ranges: ranges, At: flag + " " + p.String()})
 	}
+	for _, s := range to {
+		p, err := host.ParsePattern(s.Host)
+		if err != nil {
+			return writ.Network{}, nil, usagef("--ssh: %v", err)
+		}
+		net.Hosts = append(net.Hosts, p.String())
+		rules = append(rules, egress.Rule{Host: p, IPv6: c.six, Ranges: ranges, At: "--ssh " + s.User + "@" + s.Host})
+	}
 	told.rules = rules
 	broker := egress.New(egress.Options{})
 	return net, func(w writ.Writ, m sandbox.Mouth) (io.Closer, error) {
@@ -60,7 +70,15 @@ func (c *confined) network(told *refusals) (writ.Network, sandbox.Outlet, error)
 		if err != nil {
 			return nil, err
 		}
-		return outOf{pass.Serve(m), authority}, nil
+		way := outOf{pass.Serve(m), authority}
+		if len(to) == 0 {
+			return way, nil
+		}
+		signs, err := signer(to, told.tell)
+		if err != nil {
+			return nil, errors.Join(err, way.Close())
+		}
+		return outSigning{way, signs}, nil
 	}, nil
 }
 

@@ -76,7 +76,7 @@ threading.Thread(target=lambda: l.accept()[0].sendall(b"mine")).start()
 print(socket.create_connection(("127.0.0.1", 8080)).recv(4).decode())`}, `^mine\n$`, `^$`},
 		{"no host at all", nil, curl("https://good.test/"), `^$`, `Could not resolve host`},
 		{"a pattern that is none", []string{"--allow-host", "https://good.test"}, []string{"--", "echo", "ran"}, `^$`, `--allow-host: pattern "https://good\.test" is a URL; write its host alone`},
-		{"IPv6 to nobody", []string{"--ipv6"}, []string{"--", "echo", "ran"}, `^$`, `--ipv6 says how the hosts of --allow-host and --read-host may be reached; name a host`},
+		{"IPv6 to nobody", []string{"--ipv6"}, []string{"--", "echo", "ran"}, `^$`, `--ipv6 says how the hosts of --allow-host, --read-host and --ssh may be reached; name a host`},
 		{"bad hosts of a policy", []string{"--policy", bad}, []string{"--", "echo", "ran"}, `^$`, `bad\.yaml:2: hosts\[1\]: pattern "https://good\.test" is a URL(?s:.*)bad\.yaml:3: reads\[0\]: (?s:.*)bad\.yaml:4: ranges\[0\]: "10\.0\.0\.1/8" is not a range`},
 		{"a range that is none", append(good, "--allow-range", "10.0.0.1/8"), []string{"--", "echo", "ran"}, `^$`, `--allow-range "10\.0\.0\.1/8" is not a range; write one such as 10\.0\.0\.0/8`},
 		{"an address for a range", append(good, "--allow-range", "192.0.2.2"), []string{"--", "echo", "ran"}, `^$`, `--allow-range "192\.0\.2\.2" is not a range; write 192\.0\.2\.2/32 for that address alone`},

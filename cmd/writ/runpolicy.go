@@ -22,6 +22,7 @@ type runPolicy struct {
 	Hosts    []string        `yaml:"hosts"`
 	Reads    []string        `yaml:"reads"`
 	Ranges   []string        `yaml:"ranges"`
+	SSH      []string        `yaml:"ssh"`
 	IPv6     bool            `yaml:"ipv6"`
 	Timeout  config.Duration `yaml:"timeout"`
 	Memory   int             `yaml:"memory_mib"`
@@ -35,6 +36,11 @@ func (p runPolicy) checkHosts(f *strict.File) {
 			if _, err := host.ParsePattern(text); err != nil {
 				f.Reject(fmt.Sprintf("%s[%d]", key, i), "%v", err)
 			}
+		}
+	}
+	for i, text := range p.SSH {
+		if _, err := parseSignIn(text); err != nil {
+			f.Reject(fmt.Sprintf("ssh[%d]", i), "%v", err)
 		}
 	}
 	for i, text := range p.Ranges {
@@ -54,7 +60,7 @@ func (c *confined) readPolicy() error {
 		return errors.New("--policy: " + err.Error())
 	}
 	var p runPolicy
-	f := &strict.File{Name: filepath.Base(c.policy), What: "a policy of 'writ run'", Empty: "write read, write, env, programs, hosts, reads, ranges, ipv6, timeout, memory_mib or pids"}
+	f := &strict.File{Name: filepath.Base(c.policy), What: "a policy of 'writ run'", Empty: "write read, write, env, programs, hosts, reads, ranges, ssh, ipv6, timeout, memory_mib or pids"}
 	if f.Read(text, &p) {
 		if p.Memory != 0 && (p.Memory < 16 || p.Memory > 1<<20) {
 			f.Reject("memory_mib", "must be 16 to 1048576")
@@ -79,7 +85,7 @@ func (c *confined) readPolicy() error {
 	c.read, c.write = append(from(p.Read), c.read...), append(from(p.Write), c.write...)
 	c.env, c.programs = append(p.Env, c.env...), append(p.Programs, c.programs...)
 	c.hosts, c.reads, c.ranges = append(p.Hosts, c.hosts...), append(p.Reads, c.reads...), append(p.Ranges, c.ranges...)
-	c.six = c.six || p.IPv6
+	c.ssh, c.six = append(p.SSH, c.ssh...), c.six || p.IPv6
 	if c.timeout.Duration == 0 {
 		c.timeout.Duration = min(c.timeout.most, time.Duration(p.Timeout))
 	}
