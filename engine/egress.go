@@ -27,8 +27,11 @@ import (
 // outlet is the way out of boxes: what a writ says of hosts, and what the operator says of
 // the same ones.
 func (e *Engine) outlet(w writ.Writ, m sandbox.Mouth) (io.Closer, error) {
-	if e.ledger == nil { // boxes that are tried out (Sandboxes): there is nobody to tell, so nothing gets out
-		return e.broker.Open(egress.Run{}).Serve(m), nil
+	if e.ledger == nil { // boxes that are tried out (Sandboxes): there is nobody to tell, so nothing gets out, and nothing is signed
+		return struct {
+			io.Closer
+			*sshagent.Agent
+		}{e.broker.Open(egress.Run{}).Serve(m), &sshagent.Agent{}}, nil
 	}
 	pass, t, err := e.pass(w)
 	if err != nil {

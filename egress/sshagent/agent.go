@@ -40,7 +40,8 @@ type Options struct {
 	Log        func(egress.Event) // hears of everything that is signed, and that is not
 }
 
-// Agent serves the programs of one box. It is safe for concurrent use.
+// Agent serves the programs of one box. It is safe for concurrent use. The zero value signs
+// nothing, and tells nobody.
 type Agent struct {
 	opts   Options
 	logins []login
@@ -115,6 +116,9 @@ func (a *Agent) first(session []byte) bool {
 
 // tell has something written down.
 func (a *Agent) tell(at *login, v egress.Verdict, detail string) {
+	if a.opts.Log == nil {
+		return
+	}
 	e := egress.Event{At: time.Now(), Kind: "ssh", Verdict: v, Detail: detail, Host: a.names()}
 	if at != nil {
 		e.Host, e.Rule = at.Address, at.At

@@ -8,6 +8,7 @@ import (
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/egress"
+	"github.com/writ-run/writ/egress/sshagent"
 	"github.com/writ-run/writ/need"
 	"github.com/writ-run/writ/sandbox"
 	"github.com/writ-run/writ/sandbox/native"
@@ -22,7 +23,10 @@ func TestMain(m *testing.M) {
 
 func TestSuite(t *testing.T) {
 	d := native.New(native.Options{Outlet: func(_ writ.Writ, m sandbox.Mouth) (io.Closer, error) {
-		return egress.New(egress.Options{}).Open(egress.Run{}).Serve(m), nil
+		return struct {
+			io.Closer
+			*sshagent.Agent
+		}{egress.New(egress.Options{}).Open(egress.Run{}).Serve(m), &sshagent.Agent{}}, nil
 	}})
 	t.Cleanup(func() { d.Close() })
 	needLauncher(t, d)

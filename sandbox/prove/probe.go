@@ -54,7 +54,7 @@ type Probe struct {
 // All is every probe, in the order of their groups.
 func All() []Probe {
 	return slices.Concat(refuseProbes(), readProbes(), deviceProbes(), writeProbes(), knobProbes(), hideProbes(), execProbes(), networkProbes(),
-		hostProbes(), kernelProbes(), privilegeProbes(), processProbes(), tableProbes(), treeProbes(), limitProbes(), useProbes(), timeProbes(), environmentProbes(), ioProbes())
+		hostProbes(), agentProbes(), kernelProbes(), privilegeProbes(), processProbes(), tableProbes(), treeProbes(), limitProbes(), useProbes(), timeProbes(), environmentProbes(), ioProbes())
 }
 
 // Alone reports whether nothing else may run at the same time.
