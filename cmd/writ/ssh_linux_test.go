@@ -216,3 +216,26 @@ func TestSSHGitPush(t *testing.T) {
 		t.Errorf("what was pushed is %q", o)
 	}
 }
+
+// A tool of a definition signs in where it says so, and not otherwise.
+func TestSSHFromTool(t *testing.T) {
+	if !lab.Run(t) {
+		return
+	}
+	s := newServers(t)
+	for name, secrets := range map[string]string{"declared": `, secrets: ["ssh:forge.test"]`, "elsewhere": `, secrets: ["ssh:other.test"]`, "silent": ""} {
+		s.place("tools/"+name+".yaml", "name: "+name+"\ndescription: Say how long a server is up.\ncategory: terminal\naction_type: code:read\negress_class: read_only\n"+
+			`policy: {risk: low, exec: allow, network: {hosts: ["forge.test:22"]}`+secrets+"}\n"+
+			`parameters: {type: object, required: [server], properties: {server: {type: string, x-writ-host: true}}}`+"\n"+
+			`runner: {process: {argv: ["ssh", "-o", "StrictHostKeyChecking=no", "root@forge.test", "echo", "up"]}}`+"\n")
+	}
+	s.accept("declared", "elsewhere", "silent")
+	if o := s.call("declared", map[string]any{"server": "forge.test:22"}); o.code != 0 || !strings.HasPrefix(o.out, "up\n") {
+		t.Errorf("declared: %+v", o)
+	}
+	for _, name := range []string{"elsewhere", "silent"} {
+		if o := s.call(name, map[string]any{"server": "forge.test:22"}); o.code == 0 || !strings.Contains(o.out+o.err, "Permission denied (publickey") {
+			t.Errorf("%s: %+v", name, o)
+		}
+	}
+}
