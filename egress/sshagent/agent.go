@@ -12,7 +12,6 @@ package sshagent
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"slices"
 	"strings"
@@ -47,7 +46,7 @@ type Agent struct {
 	logins []login
 
 	mu    sync.Mutex
-	told  int             // of what was asked for
+	used  int             // what was looked up, signed and refused
 	shown map[string]bool // sessions
 }
 
@@ -74,7 +73,7 @@ func New(o Options) (*Agent, error) {
 const (
 	lasts        = 2 * time.Minute // which is how long servers wait for somebody to sign in
 	mostRequests = 64
-	mostTold     = 1000
+	mostUsed     = 2000
 )
 
 // Talk implements sandbox.Agent.
@@ -99,7 +98,7 @@ func (a *Agent) Talk(ctx context.Context, c net.Conn) {
 func (a *Agent) spent() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.told > mostTold
+	return a.used >= mostUsed
 }
 
 // first reports whether a session was not shown before: a program that signs in shows its own
@@ -107,30 +106,34 @@ func (a *Agent) spent() bool {
 func (a *Agent) first(session []byte) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.shown[string(session)] || len(a.shown) >= mostTold {
+	if a.shown[string(session)] || len(a.shown) >= mostUsed {
 		return false
 	}
 	a.shown[string(session)] = true
 	return true
 }
 
+// use counts what is done for the programs of the box.
+func (a *Agent) use() {
+	a.mu.Lock()
+	a.used++
+	last := a.used == mostUsed
+	a.mu.Unlock()
+	if last && a.opts.Log != nil {
+		a.opts.Log(egress.Event{At: time.Now(), Kind: "ssh", Verdict: egress.TooMany, Host: a.names(), Detail: "the agent has done as much as it does for one box"})
+	}
+}
+
 // tell has something written down.
 func (a *Agent) tell(at *login, v egress.Verdict, detail string) {
-	if a.opts.Log == nil {
-		return
-	}
 	e := egress.Event{At: time.Now(), Kind: "ssh", Verdict: v, Detail: detail, Host: a.names()}
 	if at != nil {
 		e.Host, e.Rule = at.Address, at.At
 	}
-	a.mu.Lock()
-	a.told++
-	last := a.told == mostTold
-	a.mu.Unlock()
-	a.opts.Log(e)
-	if last {
-		a.opts.Log(egress.Event{At: time.Now(), Kind: "ssh", Verdict: egress.TooMany, Host: a.names(), Detail: fmt.Sprintf("after %d requests the agent answers nobody", mostTold)})
+	if a.opts.Log != nil {
+		a.opts.Log(e)
 	}
+	a.use()
 }
 
 // names are all servers that it is for.

@@ -362,10 +362,10 @@ func TestOnlyThat(t *testing.T) {
 	if n := keys(c); n != -1 {
 		t.Error("a program may ask for ever")
 	}
-	for range mostTold {
+	for range mostUsed {
 		ask(s.line(t), []byte{25})
 	}
-	if n := keys(s.line(t)); n != -1 || s.events[len(s.events)-1].Verdict == egress.Allowed || len(s.events) > mostTold+3 {
+	if n := keys(s.line(t)); n != -1 || s.events[len(s.events)-1].Verdict == egress.Allowed || len(s.events) > mostUsed+3 {
 		t.Errorf("a box may ask for ever: %d %d", n, len(s.events))
 	}
 }

@@ -76,6 +76,7 @@ func (l *line) signers(ctx context.Context, at *login) []ssh.Signer {
 	if keys, ok := l.keys[at]; ok {
 		return keys
 	}
+	l.agent.use() // where it is looked up is somebody's as well
 	keys, err := at.Keys(ctx)
 	if err != nil {
 		l.agent.tell(at, egress.NotSigned, "the key cannot be used: "+err.Error())

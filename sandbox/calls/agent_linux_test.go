@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestAgent: a box with an agent of ssh may what any box may. Left to whoever listens are
+// TestAgent: a box with an agent of ssh may what any box may, but have the close of a socket
+// wait for somebody. Left to whoever listens are
 // streams with a path and a few calls of connect, of which no network's is one.
 func TestAgent(t *testing.T) {
 	info, err := arch.GetInfo("")
@@ -51,6 +52,15 @@ func TestAgent(t *testing.T) {
 	for _, n := range []uint32{unix.SizeofSockaddrInet4, unix.SizeofSockaddrInet6, unix.SizeofSockaddrNetlink, 128} {
 		if got := of(with, connect, [3]uint32{3, 4096, n}); got != allow {
 			t.Errorf("connecting to an address of length %d is left to whoever listens: %#x", n, got)
+		}
+	}
+	for option := range uint32(128) {
+		want := uint32(allow)
+		if option == unix.SO_LINGER {
+			want = refuse | uint32(unix.EPERM)
+		}
+		if got := of(with, info.SyscallNames["setsockopt"], [3]uint32{3, unix.SOL_SOCKET, option}); got != want {
+			t.Errorf("option %d: %#x, want %#x", option, got, want)
 		}
 	}
 	for name, nr := range info.SyscallNames {

@@ -84,6 +84,8 @@ func guards(k Kind) []guarded {
 		}}
 		if k.Agent {
 			socket.ask = when(is(0, unix.AF_UNIX), among(1, ^uint32(unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK), unix.SOCK_STREAM), is(2, 0))
+			// A descriptor that is sent to the agent is closed by the daemon, and must not keep it.
+			calls = append(calls, guarded{name: "setsockopt", refuse: when(is(1, unix.SOL_SOCKET), is(2, unix.SO_LINGER))})
 			calls = append(calls, guarded{name: "connect", ask: [][]cond{{is(2, unix.SizeofSockaddrUnix)}, {is(2, uint32(agentAddress))}, {is(2, uint32(agentAddress)+1)}}})
 		}
 		calls = append(calls, socket)

@@ -124,13 +124,19 @@ func (c *Call) Give(fd int, closeOnExec bool) error {
 	return c.ioctl(notifAddFD, unsafe.Pointer(&add))
 }
 
+// maxMemory is longer than any argument that is looked at.
+const maxMemory = 4096
+
 // Memory is what the caller has at an address. It may say something else a moment later,
 // and in another thread: whatever is decided by it must do no harm either way.
-func (c *Call) Memory(at uint64, n int) ([]byte, error) {
+func (c *Call) Memory(at uint64, n uint32) ([]byte, error) {
+	if n == 0 || n > maxMemory {
+		return nil, unix.EINVAL
+	}
 	b := make([]byte, n)
 	local := []unix.Iovec{{Base: &b[0], Len: uint64(n)}}
-	got, err := unix.ProcessVMReadv(int(c.pid), local, []unix.RemoteIovec{{Base: uintptr(at), Len: n}}, 0)
-	if err == nil && got != n {
+	got, err := unix.ProcessVMReadv(int(c.pid), local, []unix.RemoteIovec{{Base: uintptr(at), Len: int(n)}}, 0)
+	if err == nil && got != int(n) {
 		err = io.ErrUnexpectedEOF
 	}
 	if err != nil {

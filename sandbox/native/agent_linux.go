@@ -81,7 +81,8 @@ func (d *desk) answer(c *calls.Call) error {
 	if c.Nr == unix.SYS_SOCKET {
 		return d.line(c)
 	}
-	if address, err := c.Memory(c.Args[1], int(c.Args[2])); err != nil || !isAgent(address) {
+	// Of the length the kernel takes the lower half, and so did the filter.
+	if address, err := c.Memory(c.Args[1], uint32(c.Args[2])); err != nil || !isAgent(address) {
 		return c.Return(unix.EPERM)
 	}
 	return c.Return(0)

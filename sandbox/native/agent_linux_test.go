@@ -54,6 +54,17 @@ def raw(s, to, n): # connect, with an address said to be so long
     s.sendall(b'me'); return s.recv(64).decode()
 tried('whole', lambda: raw(socket.socket(U, S), agent, 110))
 tried('planted', lambda: talk(socket.socket(U, S), host))
+def high(): # a length of which the kernel takes the lower half
+    s = socket.socket(U, S); libc = ctypes.CDLL(None, use_errno=True)
+    to = ctypes.create_string_buffer(struct.pack('H', U) + agent.encode() + bytes(128))
+    if libc.syscall(ctypes.c_long({'x86_64': 42, 'aarch64': 203}[os.uname().machine]), ctypes.c_long(s.fileno()), to, ctypes.c_ulong(0x7fffffff0000006e)): raise OSError(ctypes.get_errno(), '')
+    s.sendall(b'me'); return s.recv(64).decode()
+tried('high', high)
+def descriptors(): # sent to the agent, who has no use for them
+    s = socket.socket(U, S); socket.send_fds(s, [b'me'], [0, 1, 2]); return s.recv(64).decode()
+tried('descriptors', descriptors)
+def lingers(): socket.socket().setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 3600))
+tried('lingers', lingers)
 tried('planted, whole', lambda: raw(socket.socket(U, S), host, 110))
 tried('planted, longer', lambda: raw(socket.socket(U, S), host, 109))
 def left(): # by the agent, which is what another could take the place of
@@ -154,13 +165,13 @@ func TestAgent(t *testing.T) {
 		want    []string
 	}{
 		{"with one", with, []string{
-			"agent: " + greeted, "again: " + greeted, "whole: " + greeted, "planted: EISCONN", "planted, whole: EPERM", "planted, longer: EISCONN", "left: EISCONN",
+			"agent: " + greeted, "again: " + greeted, "whole: " + greeted, "planted: EISCONN", "high: " + greeted, "descriptors: " + greeted, "lingers: EPERM", "planted, whole: EPERM", "planted, longer: EISCONN", "left: EISCONN",
 			"abstract name: its own", "interfaces: ['lo']", "abstract: ECONNREFUSED", "through: EISCONN", "longer: ENOENT",
 			"datagram: EPERM", "seqpacket: EPERM", "raw: EPERM", "listen: EINVAL", "sendto: EISCONN", "tcp: True", "socket: True # told",
 			"threads: 8", "child: " + greeted, "hoard: 16 ENOBUFS",
 		}},
 		{"without", confined, []string{
-			"agent: EPERM", "again: EPERM", "whole: EPERM", "planted: EPERM", "planted, whole: EPERM", "planted, longer: EPERM", "left: EPERM",
+			"agent: EPERM", "again: EPERM", "whole: EPERM", "planted: EPERM", "high: EPERM", "descriptors: EPERM", "lingers: None", "planted, whole: EPERM", "planted, longer: EPERM", "left: EPERM",
 			"abstract name: EPERM", "interfaces: EPERM", "abstract: EPERM", "through: EPERM", "longer: EPERM",
 			"datagram: EPERM", "seqpacket: EPERM", "raw: EPERM", "listen: EPERM", "sendto: EPERM", "tcp: True", "hoard: 0 EPERM",
 		}},
