@@ -230,6 +230,9 @@ func TestSSHFromTool(t *testing.T) {
 			`runner: {process: {argv: ["ssh", "-o", "StrictHostKeyChecking=no", "root@forge.test", "echo", "up"]}}`+"\n")
 	}
 	s.accept("declared", "elsewhere", "silent")
+	if o := s.run(pass+"\n", "tool", "waive", "declared", "--class", "read_only", "--reason", "a test", "--passphrase-stdin"); !strings.Contains(o.out+o.err, "is lent: ssh:forge.test") {
+		t.Errorf("what is waived: %+v", o)
+	}
 	if o := s.call("declared", map[string]any{"server": "forge.test:22"}); o.code != 0 || !strings.HasPrefix(o.out, "up\n") {
 		t.Errorf("declared: %+v", o)
 	}
@@ -237,5 +240,33 @@ func TestSSHFromTool(t *testing.T) {
 		if o := s.call(name, map[string]any{"server": "forge.test:22"}); o.code == 0 || !strings.Contains(o.out+o.err, "Permission denied (publickey") {
 			t.Errorf("%s: %+v", name, o)
 		}
+	}
+}
+
+// A daemon that is killed takes the agent and what talks to it along; the next one signs.
+func TestSSHDaemonKilled(t *testing.T) {
+	if !lab.Run(t) {
+		return
+	}
+	s := newServers(t)
+	_, kill := s.serve()
+	o := s.call("shell_command", map[string]any{"command": "ssh forge.test 'echo in; sleep 20' & exec 3< <(ssh forge.test 'sleep 20'); wait", "hosts": []string{"forge.test:22"}, "background": true})
+	if o.code != 0 {
+		t.Fatalf("%+v", o)
+	}
+	clients := func() (n int) {
+		all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+		for _, at := range all {
+			if b, _ := os.ReadFile(at); strings.HasPrefix(string(b), "ssh\x00forge.test\x00") {
+				n++
+			}
+		}
+		return n
+	}
+	waitFor(t, func() bool { return clients() == 2 })
+	kill()
+	waitFor(t, func() bool { return clients() == 0 })
+	if o := s.to("ssh forge.test echo again", "forge.test:22"); o.code != 0 || o.out != "again\n" {
+		t.Errorf("the next daemon: %+v", o)
 	}
 }

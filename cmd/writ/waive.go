@@ -116,7 +116,7 @@ func showWaived(t client.Tool) {
 	fmt.Printf("  its definition says  %s\n  it counts as         %s\n", described(t.Class, t.Dangerous), classText(t))
 	fmt.Printf("  it declares          files read: %s, written: %s; network: %s; programs: %s\n",
 		oneLine(stance(t.Policy.Files.Read.Mode, t.Policy.Files.Read.Globs)), oneLine(stance(t.Policy.Files.Write.Mode, t.Policy.Files.Write.Globs)),
-		oneLine(stance(t.Policy.Network.Mode, t.Policy.Network.Hosts)), oneLine(t.Policy.Exec))
+		oneLine(stance(t.Policy.Network.Mode, t.Policy.Network.Hosts)), oneLine(t.Policy.Exec)+oneLine(before("; is lent: ", strings.Join(t.Policy.Secrets, ", "))))
 	fmt.Printf("  digest               %s\n", t.Digest)
 }
 

@@ -7,8 +7,9 @@ import (
 )
 
 // newPair has the launcher of a cell make two connected sockets, while it waits for a
-// command. begun says that it was asked, done what it said.
-func (c *cell) newPair(begun func(func() error) error, done func(*script) error) (ours, theirs int, err error) {
+// command. tell tells it what to do, when nobody else tells it something; heard waits for
+// what it says of that.
+func (c *cell) newPair(tell func(func() error) error, heard func(*script) error) (ours, theirs int, err error) {
 	by, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return -1, -1, err
@@ -23,13 +24,13 @@ func (c *cell) newPair(begun func(func() error) error, done func(*script) error)
 	s.giveAll(passed(0), rights, []arg{held(at, 0), held(at, 4)})
 	encoded, err := s.encode(inPlace, 0, "", "")
 	if err == nil {
-		err = begun(func() error {
+		err = tell(func() error {
 			c.conn.tell('m')
 			return c.conn.pass(encoded, []int{by[1]})
 		})
 	}
 	if err == nil {
-		err = done(s)
+		err = heard(s)
 	}
 	if err != nil {
 		return -1, -1, err
