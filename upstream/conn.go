@@ -134,7 +134,9 @@ func newConn(o Options) *Conn {
 func (c *Conn) Version() string { return c.about.ProtocolVersion }
 
 // Logs reports whether the server says that it sends what it would log.
-func (c *Conn) Logs() bool { return c.about.Capabilities.Logging != nil }
+func (c *Conn) Logs() bool {
+	return c.about.Capabilities.Logging != nil //lint:ignore SA1019 servers of the protocols before 2026-07-28 say it so
+}
 
 // Done is closed when the connection has ended; Err then says why.
 func (c *Conn) Done() <-chan struct{} { return c.life.Done() }
