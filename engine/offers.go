@@ -144,29 +144,34 @@ func single(list []Entry) []Entry {
 }
 
 // WhoseResource is the server of a resource that an agent may read: one that lists it,
-// or else the only one whose templates it fits.
+// or else the only one whose templates it fits. It makes no list of everything: servers
+// can have it asked as often as they tell of a change.
 func (e *Engine) WhoseResource(agent, uri string) (string, error) {
-	all := e.Offered(agent)
-	for _, x := range all.Resources {
-		if x.Key == uri {
-			return x.Server, nil
+	r := e.at()
+	var lists, fits []string
+	hidden := false // one lists it that the agent may not read
+	for _, s := range e.upstreams.all() {
+		offer, ok := s.Offer()
+		if !ok {
+			continue
+		}
+		visible := r.decider.Visible(agent, ReadResource.Of(s.name))
+		switch listed := slices.ContainsFunc(offer.Resources, func(x upstream.Resource) bool { return x.URI == uri }); {
+		case listed && visible:
+			lists = append(lists, s.name)
+		case listed:
+			hidden = true
+		case visible && slices.ContainsFunc(offer.Templates, func(x upstream.Template) bool { return x.Fits(uri) }):
+			fits = append(fits, s.name)
 		}
 	}
-	for _, s := range e.upstreams.all() { // one that several list is nobody's, and no template's either
-		if offer, ok := s.Offer(); ok && slices.ContainsFunc(offer.Resources, func(x upstream.Resource) bool { return x.URI == uri }) {
-			return "", writ.Fail(writ.NotFound, fmt.Sprintf("there is no resource %q", clip(uri)), nil)
-		}
+	switch { // one that several list is nobody's, and no template's either
+	case len(lists) == 1:
+		return lists[0], nil
+	case len(lists) == 0 && !hidden && len(fits) == 1:
+		return fits[0], nil
 	}
-	var fits []string
-	for _, x := range all.Templates {
-		if upstream.Fits(x.Own, uri) && !slices.Contains(fits, x.Server) {
-			fits = append(fits, x.Server)
-		}
-	}
-	if len(fits) != 1 {
-		return "", writ.Fail(writ.NotFound, fmt.Sprintf("there is no resource %q", clip(uri)), nil)
-	}
-	return fits[0], nil
+	return "", writ.Fail(writ.NotFound, fmt.Sprintf("there is no resource %q", clip(uri)), nil)
 }
 
 // WhosePrompt is a prompt by writ's name for it.

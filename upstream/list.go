@@ -17,7 +17,8 @@ import (
 // The bounds of what is read of a server's lists.
 const (
 	mostTools     = 1000
-	mostResources = 10_000 // templates too
+	mostResources = 10_000
+	mostTemplates = 1000
 	mostPrompts   = 1000
 	mostPages     = 100     // of one list
 	mostListBytes = 8 << 20 // of one list
@@ -47,7 +48,7 @@ func read(ctx context.Context, c *Conn, wanted func(toolName string) bool) (Offe
 	}{
 		{"tools", "tools/list", "tools", mostTools},
 		{"resources", "resources/list", "resources", mostResources},
-		{"resources", "resources/templates/list", "resourceTemplates", mostResources},
+		{"resources", "resources/templates/list", "resourceTemplates", mostTemplates},
 		{"prompts", "prompts/list", "prompts", mostPrompts},
 	} {
 		if !c.has(l.list) {

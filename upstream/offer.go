@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/writ-run/writ"
@@ -56,6 +57,8 @@ type Resource struct {
 	Name  string
 	Raw   json.RawMessage
 	Shown json.RawMessage // Raw with nothing hidden: what others may be given
+
+	fits *regexp.Regexp // of a Template: what its URIs are like
 }
 
 type Template = Resource
@@ -108,12 +111,16 @@ func (o *Offer) resources(raw []json.RawMessage, kind, member string, into *[]Re
 		if err == nil {
 			shown, err = clean(r)
 		}
+		var fits *regexp.Regexp
+		if err == nil && member == "uriTemplate" {
+			fits, err = matcher(uri)
+		}
 		if err != nil {
 			o.refuse(kind, uri, err)
 			continue
 		}
 		seen[uri] = true
-		*into = append(*into, Resource{URI: uri, Name: display.Line(text(m["name"])), Raw: bytes.Clone(r), Shown: shown})
+		*into = append(*into, Resource{URI: uri, Name: display.Line(text(m["name"])), Raw: bytes.Clone(r), Shown: shown, fits: fits})
 	}
 }
 

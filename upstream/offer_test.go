@@ -97,7 +97,7 @@ func TestResourcesAndPrompts(t *testing.T) {
 	}, "resource", "uri", &o.Resources)
 	o.prompts([]json.RawMessage{json.RawMessage(`{"name":"p","arguments":[{"name":"a","description":"\u200b"}]}`), json.RawMessage(`{"name":"P"}`), json.RawMessage(`{"name":"q","arguments":[{"name":"\u200b"}]}`)})
 	if len(o.Resources) != 1 || string(o.Resources[0].Shown) != `{"uri":"file:///a","name":"n","description":"x<U+200B>","extra":12345678901234567890}` {
-		t.Errorf("%s", o.Resources)
+		t.Errorf("%+v", o.Resources)
 	}
 	if len(o.Prompts) != 1 || string(o.Prompts[0].Shown) != `{"name":"p","arguments":[{"name":"a","description":"<U+200B>"}]}` {
 		t.Errorf("%s", o.Prompts)
