@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -27,11 +28,36 @@ const (
 	idleFor   = 90 * time.Second
 )
 
+// What may come before the body of an answer: net/http's transport bounds both too, and
+// its ReadResponse, which is used here, neither.
+const (
+	mostHead    = 1 << 20 // bytes
+	mostInterim = 5       // answers that announce another
+)
+
 type directConn struct {
 	net.Conn
 	r    *bufio.Reader
 	w    *bufio.Writer
+	head int // bytes that may still be read before the body; below zero: any number
 	used time.Time
+}
+
+var errLongHead = fmt.Errorf("the server's answer has more than %d bytes before its body", mostHead)
+
+// Read is what r reads by.
+func (c *directConn) Read(p []byte) (int, error) {
+	if c.head == 0 {
+		return 0, errLongHead
+	}
+	if c.head > 0 && len(p) > c.head {
+		p = p[:c.head]
+	}
+	n, err := c.Conn.Read(p)
+	if c.head > 0 {
+		c.head -= n
+	}
+	return n, err
 }
 
 // RoundTrip implements http.RoundTripper for http addresses. A request that was written is
@@ -74,12 +100,18 @@ func (c *directConn) exchange(req *http.Request) (*http.Response, error) {
 	if err := errors.Join(req.Write(c.w), c.w.Flush()); err != nil {
 		return nil, err
 	}
-	for {
+	c.head = mostHead
+	defer func() { c.head = -1 }()
+	for range mostInterim + 1 {
 		resp, err := http.ReadResponse(c.r, req)
+		if err != nil && c.head == 0 { // a header that was cut reads as another fault
+			err = errLongHead
+		}
 		if err != nil || resp.StatusCode < 100 || resp.StatusCode > 199 || resp.StatusCode == http.StatusSwitchingProtocols {
 			return resp, err
 		}
 	}
+	return nil, fmt.Errorf("the server announced an answer %d times and gave none", mostInterim+1)
 }
 
 // take is a connection that nobody uses and that is still there, or a new one.
@@ -103,7 +135,9 @@ func (d *direct) take(ctx context.Context, to string) (*directConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &directConn{Conn: conn, r: bufio.NewReader(conn), w: bufio.NewWriter(conn)}, nil
+	c := &directConn{Conn: conn, w: bufio.NewWriter(conn), head: -1}
+	c.r = bufio.NewReader(c)
+	return c, nil
 }
 
 // there reports whether the other side has neither closed nor said anything: what comes

@@ -145,3 +145,52 @@ func TestDirectUnasked(t *testing.T) {
 		t.Errorf("nobody is there: %v", err)
 	}
 }
+
+// What a server may send before the body of an answer has an end.
+func TestDirectHead(t *testing.T) {
+	begin := make(chan string, 1)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				c.Read(make([]byte, 4096))
+				first, again, _ := strings.Cut(<-begin, "…")
+				io.WriteString(c, first)
+				for sent := 0; again != "" && sent < 64<<20; sent += len(again) {
+					if _, err := io.WriteString(c, again); err != nil {
+						return
+					}
+				}
+			}()
+		}
+	}()
+	d := &direct{dial: (&net.Dialer{}).DialContext}
+	defer d.CloseIdleConnections()
+	const ok, long = "HTTP/1.1 200 OK\r\n", "the server's answer has more than 1048576 bytes before its body"
+	for said, want := range map[string]string{
+		ok + "X: " + strings.Repeat("a", 500<<10) + "\r\nContent-Length: 2\r\n\r\nok": "200 ok",
+		strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 5) + ok + "\r\nok":         "200 ok",
+		ok + "Content-Length: 3145728\r\n\r\n" + strings.Repeat("a", 3<<20):           "200 " + strings.Repeat("a", 3<<20),
+		ok + "X: …" + strings.Repeat("a", 1000):                                       long,
+		ok + "…" + strings.Repeat("X: a\r\n", 1000):                                   long,
+		"…HTTP/1.1 100 Continue\r\n\r\n":                                              "the server announced an answer 6 times and gave none",
+	} {
+		begin <- said
+		got, err := asks(t.Context(), d, "http://"+l.Addr().String()+"/", "")
+		if err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%.60q: %.200q, want %.60q", said, got, want)
+		}
+	}
+}

@@ -373,6 +373,21 @@ func TestHostileHTTP(t *testing.T) {
 	}
 }
 
+// A piece of a stream that is carriage returns alone is not many times its size here.
+func TestCarriageReturns(t *testing.T) {
+	stream := strings.Repeat("\r", defaultMessage-2) + "\n"
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := newEventReader(strings.NewReader(stream), defaultMessage).next()
+	runtime.ReadMemStats(&after)
+	if err == nil || !strings.Contains(err.Error(), "of a stream without an event") {
+		t.Error(err)
+	}
+	if took := after.TotalAlloc - before.TotalAlloc; took > 10*defaultMessage {
+		t.Errorf("%d bytes take %d", len(stream), took)
+	}
+}
+
 // What comes on the stream of one call is no answer to another.
 func TestAnswerOnAnotherStream(t *testing.T) {
 	both := make(chan string, 2)

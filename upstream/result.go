@@ -105,11 +105,17 @@ func resultOf(raw json.RawMessage, most int, check outputChecker) (writ.Result, 
 		return writ.Result{}, malformed(fmt.Errorf("content: %w", err))
 	}
 	var media []Media
-	lines := make([]string, 0, len(blocks))
-	for _, b := range blocks {
-		lines = append(lines, block(b, &media))
+	var joined strings.Builder
+	for i, b := range blocks {
+		if i > 0 {
+			joined.WriteByte('\n')
+		}
+		// Two bytes of a block can be thirty of its mention.
+		if joined.WriteString(block(b, &media)); joined.Len() > most {
+			return writ.Result{}, writ.Fail(writ.TooLarge, fmt.Sprintf("the tool ran, and the text of its %d blocks has more than the %d bytes that are taken; ask for less at a time", len(blocks), most), nil)
+		}
 	}
-	r.Content = strings.Join(lines, "\n")
+	r.Content = joined.String()
 	r.Metadata[MetaBlocks] = content
 	if media != nil {
 		r.Metadata[MetaMedia] = media

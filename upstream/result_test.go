@@ -69,6 +69,7 @@ func TestResultRefuses(t *testing.T) {
 		msg  string
 	}{
 		{`{"content":[{"type":"text","text":"` + strings.Repeat("x", 4<<20) + `"}]}`, writ.TooLarge, "the tool ran, and its result has 4194343 bytes where 4194304 are taken; ask for less at a time"},
+		{`{"content":[` + strings.Repeat("0,", 1<<20) + `0]}`, writ.TooLarge, "the tool ran, and the text of its 1048577 blocks has more than the 4194304 bytes that are taken; ask for less at a time"},
 		{`{"resultType":"input_required","inputRequests":{}}`, writ.Invalid, "the server did not end the call: it answered with input_required, which is not relayed here"},
 		{`{"resultType":"task","taskId":"1"}`, writ.Invalid, "the server did not end the call: it answered with task, which is not relayed here"},
 		{`{"content":{}}`, writ.Unknown, "the server answered with something that is no result of a tool; whether it did anything is not known"},

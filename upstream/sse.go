@@ -12,9 +12,10 @@ import (
 
 // An eventReader reads a stream of server-sent events, each of a bounded size.
 type eventReader struct {
-	lines   lineReader
-	most    int
-	pending [][]byte // lines that came in one piece, divided by carriage returns
+	lines lineReader
+	most  int
+	piece []byte // what is left of lines that came in one piece, divided by carriage returns
+	more  bool   // there is a line in it, perhaps an empty one
 
 	last  string        // the id of the last event that had one
 	retry time.Duration // how long the server wants us to wait before we come back
@@ -79,16 +80,17 @@ func (e *eventReader) next() ([]byte, error) {
 // line is the next line, empty ones included. A line ends with a line feed, a
 // carriage return, or both.
 func (e *eventReader) line() ([]byte, error) {
-	if len(e.pending) == 0 {
+	if !e.more {
 		raw, err := e.lines.raw()
 		if err != nil {
 			return nil, err
 		}
-		raw = bytes.TrimSuffix(bytes.TrimSuffix(raw, []byte("\n")), []byte("\r"))
-		e.pending = append(e.pending[:0], bytes.Split(raw, []byte("\r"))...)
+		e.piece = bytes.TrimSuffix(bytes.TrimSuffix(raw, []byte("\n")), []byte("\r"))
 	}
-	line := e.pending[0]
-	e.pending = e.pending[1:]
+	// One at a time: a list of the lines of a piece that is carriage returns alone would
+	// be 24 times as large.
+	line, rest, more := bytes.Cut(e.piece, []byte("\r"))
+	e.piece, e.more = rest, more
 	return line, nil
 }
 
