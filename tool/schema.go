@@ -16,6 +16,8 @@ import (
 
 type schema struct {
 	raw       map[string]any
+	named     map[string]map[string]any            // parts of it that have names
+	own       bool                                 // it is this program's, and no stranger's
 	validator func() (*jsonschema.Resolved, error) // made once, when it is first asked for
 }
 
@@ -39,8 +41,15 @@ func compile(kind RunnerKind, text json.RawMessage, asks ...string) (*schema, er
 		s.raw["required"] = slices.DeleteFunc(required, func(r any) bool { return slices.Contains(asks, fmt.Sprint(r)) })
 	}
 	s.validator = sync.OnceValues(func() (*jsonschema.Resolved, error) { return validator(text, asks) })
-	if kind == Builtin {
+	if s.own = kind == Builtin; s.own {
 		return s, nil
+	}
+	s.named = map[string]map[string]any{}
+	if err := anchors(s.raw, true, false, s.named); err != nil {
+		return nil, fmt.Errorf("parameters: %w", err)
+	}
+	if err := s.bearable(map[string]any{}); err != nil { // what fails over nothing fails always
+		return nil, fmt.Errorf("parameters: %w", err)
 	}
 	_, err = s.validator()
 	return s, err
@@ -145,6 +154,11 @@ func (s *schema) check(tool string, v map[string]any) error {
 	judge, err := s.validator()
 	if err != nil {
 		return writ.Fail(writ.Internal, tool+": its schema does not hold; this is a fault of writ, please report it", err)
+	}
+	if !s.own {
+		if err := s.bearable(v); err != nil {
+			return writ.Fail(writ.Invalid, tool+": the arguments cannot be checked: "+err.Error()+"; send less, or have the tool's maker mend it", nil)
+		}
 	}
 	if err = judge.Validate(v); err == nil {
 		return nil
