@@ -85,6 +85,7 @@ type Offered struct{ Resources, Templates, Prompts []Entry }
 func (e *Engine) Offered(agent string) Offered {
 	r := e.at()
 	var out Offered
+	servers := e.upstreams.names()
 	for _, s := range e.upstreams.all() {
 		offer, ok := s.Offer()
 		if !ok {
@@ -103,6 +104,9 @@ func (e *Engine) Offered(agent string) Offered {
 				name := upstream.Name(s.name, x.Name)
 				if s.cfg.Prefix == "none" {
 					name = x.Name
+				}
+				if (upstream.Origin{Server: s.name, Tool: name, Bare: s.cfg.Prefix == "none"}).Intrudes(servers) {
+					continue
 				}
 				out.Prompts = append(out.Prompts, Entry{name, s.name, x.Name, renamed(x.Shown, name)})
 			}

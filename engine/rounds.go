@@ -55,19 +55,55 @@ func (u *upstreams) asks(ctx context.Context, s *server, method string, params m
 	return nil, writ.Fail(writ.Invalid, fmt.Sprintf("the server %s asked for input %d times and does not end the call", s.name, mostRounds), nil)
 }
 
+// mostQuestions are asked of a client at once.
+const mostQuestions = 16
+
+// question is one that a server asks of a client, found by the exact names of its
+// members, as clients read it: a reader that folds case, or takes the last of two, would
+// see another question than the client.
+type question struct {
+	method string
+	params json.RawMessage
+}
+
+// questionsOf is what an answer asks of the client, and what the server wants back with the
+// answers; nil: it is nothing that can be asked.
+func questionsOf(raw json.RawMessage) (questions map[string]question, state json.RawMessage, err error) {
+	var top, list map[string]json.RawMessage
+	if err = json.Unmarshal(raw, &top); err == nil && top["inputRequests"] != nil {
+		err = json.Unmarshal(top["inputRequests"], &list)
+	}
+	if len(list) > mostQuestions {
+		err = fmt.Errorf("%d questions at once", len(list))
+	}
+	questions = map[string]question{}
+	for id, q := range list {
+		var members map[string]json.RawMessage
+		var one question
+		if err == nil {
+			err = json.Unmarshal(q, &members)
+		}
+		if err == nil {
+			err = json.Unmarshal(members["method"], &one.method)
+		}
+		one.params = members["params"]
+		questions[id] = one
+	}
+	if err != nil {
+		return nil, nil, writ.Fail(writ.Invalid, "the server asked for input that cannot be given here", err)
+	}
+	return questions, top["requestState"], nil
+}
+
 // mayAsk refuses an answer that asks a client for what the operator does not relay: the
 // client would take the question for writ's.
 func (s *server) mayAsk(raw json.RawMessage) error {
-	var asked struct {
-		Requests map[string]struct {
-			Method string `json:"method"`
-		} `json:"inputRequests"`
+	questions, _, err := questionsOf(raw)
+	if err != nil {
+		return err
 	}
-	if err := json.Unmarshal(raw, &asked); err != nil {
-		return writ.Fail(writ.Invalid, "the server asked for input that cannot be given here", err)
-	}
-	for _, q := range asked.Requests {
-		if kind, _, _ := strings.Cut(q.Method, "/"); !slices.Contains(s.cfg.Relay, config.Relay(kind)) {
+	for _, q := range questions {
+		if kind, _, _ := strings.Cut(q.method, "/"); !slices.Contains(s.cfg.Relay, config.Relay(kind)) {
 			return writ.Fail(writ.Denied, fmt.Sprintf("denied: the server %s asked the client for something that is not relayed; the operator's upstreams.%s.relay lists what is", s.name, s.name), nil)
 		}
 	}
@@ -77,19 +113,16 @@ func (s *server) mayAsk(raw json.RawMessage) error {
 // answerInput has the client answer what a server asks for, into the params of the
 // next round.
 func answerInput(ctx context.Context, peer upstream.Peer, raw json.RawMessage, params map[string]json.RawMessage) error {
-	var asked struct {
-		Requests map[string]struct {
-			Method string          `json:"method"`
-			Params json.RawMessage `json:"params"`
-		} `json:"inputRequests"`
-		State json.RawMessage `json:"requestState"`
+	questions, state, err := questionsOf(raw)
+	if err == nil && len(questions) == 0 {
+		err = writ.Fail(writ.Invalid, "the server asked for input that cannot be given here", nil)
 	}
-	if err := json.Unmarshal(raw, &asked); err != nil || len(asked.Requests) == 0 {
-		return writ.Fail(writ.Invalid, "the server asked for input that cannot be given here", err)
+	if err != nil {
+		return err
 	}
 	answers := map[string]json.RawMessage{}
-	for id, q := range asked.Requests {
-		got, err := peer.Ask(ctx, q.Method, q.Params)
+	for id, q := range questions {
+		got, err := peer.Ask(ctx, q.method, q.params)
 		if err != nil {
 			return writ.Fail(writ.Invalid, "the server asked for input that the client did not give", err)
 		}
@@ -98,8 +131,8 @@ func answerInput(ctx context.Context, peer upstream.Peer, raw json.RawMessage, p
 	b, err := wire.Plain(answers)
 	params["inputResponses"] = b
 	delete(params, "requestState")
-	if asked.State != nil {
-		params["requestState"] = asked.State
+	if state != nil {
+		params["requestState"] = state
 	}
 	return err
 }

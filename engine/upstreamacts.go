@@ -94,7 +94,7 @@ func (e *Engine) compare(out *UpstreamTest, s *server, offer upstream.Offer) err
 			reserved = append(reserved, t.Name)
 		}
 	}
-	names, clash := upstream.NewNames(origins, reserved...)
+	names, clash := upstream.NewNames(origins, e.upstreams.names(), reserved...)
 	made, refused, err := e.upstreams.tools(s, offer, names)
 	if err != nil {
 		return err

@@ -255,6 +255,13 @@ func (u *upstreams) all() []*server {
 	return out
 }
 
+// names lists what the servers are called.
+func (u *upstreams) names() []string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return slices.Sorted(maps.Keys(u.servers))
+}
+
 func (u *upstreams) find(name string) *server {
 	u.mu.Lock()
 	defer u.mu.Unlock()

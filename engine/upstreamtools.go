@@ -37,7 +37,7 @@ func (e *Engine) addUpstreams(r *rules, tools []*tool.Tool) ([]*tool.Tool, error
 			reserved = append(reserved, m.Of(s.name))
 		}
 	}
-	names, refused := upstream.NewNames(origins, reserved...)
+	names, refused := upstream.NewNames(origins, e.upstreams.names(), reserved...)
 	r.refused, r.offers = refused, offers
 	for _, s := range servers {
 		made, refused, err := e.upstreams.tools(s, offers[s.name], names)

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/writ-run/writ/tool"
@@ -80,15 +81,24 @@ type Names struct {
 	names   map[Origin]string
 }
 
+// Intrudes reports whether a tool without its server's name has a name as one of servers
+// gives its own: it would be taken for that server's, and rules about that for its.
+func (o Origin) Intrudes(servers []string) bool {
+	before, _, ok := strings.Cut(strings.ToLower(o.name()), separator)
+	return ok && o.Bare && before != o.Server && slices.Contains(servers, before)
+}
+
 // NewNames gives every tool its name. Tools that would share one, in whatever case,
 // or whose name is reserved, are all left out and listed as refused: taking one of
-// them would be choosing for the caller.
-func NewNames(tools []Origin, reserved ...string) (*Names, []Refusal) {
+// them would be choosing for the caller. One that intrudes among the tools of another of
+// the servers is left out alone, so that no server takes another's away.
+func NewNames(tools []Origin, servers []string, reserved ...string) (*Names, []Refusal) {
 	folded := map[string][]Origin{}
+	intrudes := func(o Origin) bool { return o.Intrudes(servers) }
 	for _, name := range reserved {
 		folded[strings.ToLower(name)] = append(folded[strings.ToLower(name)], Origin{})
 	}
-	for _, o := range tools {
+	for _, o := range slices.DeleteFunc(slices.Clone(tools), intrudes) {
 		key := strings.ToLower(o.name())
 		folded[key] = append(folded[key], o)
 	}
@@ -96,6 +106,10 @@ func NewNames(tools []Origin, reserved ...string) (*Names, []Refusal) {
 	var refused []Refusal
 	for _, o := range tools {
 		name := o.name()
+		if intrudes(o) {
+			refused = append(refused, Refusal{Name: short(o.Server + ": " + o.Tool), Why: fmt.Sprintf("its name %s is as another server's tools are named; rename or disable it", name)})
+			continue
+		}
 		if others := len(folded[strings.ToLower(name)]) - 1; others > 0 {
 			refused = append(refused, Refusal{Name: short(o.Server + ": " + o.Tool), Why: fmt.Sprintf("its name %s is another tool's too; rename or disable one of them", name)})
 			continue

@@ -52,18 +52,19 @@ func TestNames(t *testing.T) {
 		{Server: "p", Tool: "find", Bare: true}, {Server: "q", Tool: "Find", Bare: true},
 		{Server: "p", Tool: "read_file", Bare: true},
 		{Server: "p", Tool: "own", Bare: true},
-	}, "READ_FILE")
+		{Server: "p", Tool: "s__x", Bare: true}, {Server: "p", Tool: "S__new", Bare: true}, {Server: "p", Tool: "p__mine", Bare: true}, {Server: "p", Tool: "far__off", Bare: true},
+	}, []string{"s", "u", "p", "q"}, "READ_FILE")
 	var who []string
 	for _, r := range refused {
 		who = append(who, r.Name)
 	}
-	if d := cmp.Diff([]string{"s: x y", "s: " + strings.TrimPrefix(stolen, "s__"), "p: find", "q: Find", "p: read_file"}, who); d != "" {
+	if d := cmp.Diff([]string{"s: x y", "s: " + strings.TrimPrefix(stolen, "s__"), "p: find", "q: Find", "p: read_file", "p: s__x", "p: S__new"}, who); d != "" {
 		t.Error(d)
 	}
 	if refused[2].Why != "its name find is another tool's too; rename or disable one of them" {
 		t.Error(refused[2].Why)
 	}
-	for name, want := range map[string]Origin{"s__x": a, "u__x": b, "own": {Server: "p", Tool: "own", Bare: true}} {
+	for name, want := range map[string]Origin{"s__x": a, "u__x": b, "own": {Server: "p", Tool: "own", Bare: true}, "p__mine": {Server: "p", Tool: "p__mine", Bare: true}, "far__off": {Server: "p", Tool: "far__off", Bare: true}} {
 		if got, ok := n.Origin(name); !ok || got != want {
 			t.Errorf("%s: %+v, %v", name, got, ok)
 		}
@@ -71,7 +72,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("%+v: %s, %v", want, got, ok)
 		}
 	}
-	for _, name := range []string{stolen, "find", "Find", "read_file", "S__X"} {
+	for _, name := range []string{stolen, "find", "Find", "read_file", "S__X", "S__new"} {
 		if o, ok := n.Origin(name); ok {
 			t.Errorf("%s is %+v", name, o)
 		}
