@@ -3,10 +3,12 @@ package client
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -83,7 +85,7 @@ func (p *Pipe) post(ctx context.Context, m head, line []byte) (*http.Response, e
 		req.Header.Set("Mcp-Method", m.Method)
 		for _, name := range []string{m.Params.Name, m.Params.URI, m.Params.Task} {
 			if name != "" {
-				req.Header.Set("Mcp-Name", name)
+				req.Header.Set("Mcp-Name", headerValue(name))
 				break
 			}
 		}
@@ -91,6 +93,15 @@ func (p *Pipe) post(ctx context.Context, m head, line []byte) (*http.Response, e
 	}
 	p.inSession(req, m.Method)
 	return p.Client.http.Do(req)
+}
+
+// headerValue is a name as a header of ASCII can carry it, as the protocol has it.
+func headerValue(s string) string {
+	plain := s == strings.TrimSpace(s) && !strings.HasPrefix(s, "=?base64?")
+	if plain && strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) < 0 {
+		return s
+	}
+	return "=?base64?" + base64.StdEncoding.EncodeToString([]byte(s)) + "?="
 }
 
 func (p *Pipe) request(ctx context.Context, method string, body io.Reader) (*http.Request, error) {

@@ -187,6 +187,9 @@ func asServer(said any) *rpcError {
 	if err != nil || json.Unmarshal(b, e) != nil {
 		return fault(codeInternal, "the server refused the call")
 	}
+	if data, ok := object(e.Data); ok && data.disown() {
+		e.Data, _ = wire.Plain(data) // of what was JSON
+	}
 	return e
 }
 

@@ -18,6 +18,7 @@ import (
 	"mime"
 	"net/http"
 	"runtime/debug"
+	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -136,7 +137,7 @@ func (x *exchange) post() {
 		fail = x.inSession()
 	}
 	if fail == nil && !x.modern && x.msg.method == "initialize" {
-		fail = x.mayBegin()
+		fail = x.mayBegin(len(body))
 	}
 	if fail != nil {
 		x.refuse(fail)
@@ -197,7 +198,15 @@ func (x *exchange) read() ([]byte, *rpcError) {
 
 // stream is the way of server messages of a session, or its end.
 func (x *exchange) stream() {
-	if x.r.Header.Get("Mcp-Protocol-Version") >= modernFrom {
+	said, fail := x.version()
+	if fail == nil && said != "" && !slices.Contains(versions, said) {
+		fail = unsupported(said)
+	}
+	if fail != nil {
+		x.refuse(fail)
+		return
+	}
+	if said >= modernFrom {
 		x.w.Header().Set("Allow", "POST")
 		x.refuse(&rpcError{Code: codeRequest, Message: "this version of the protocol has no sessions; use POST", status: http.StatusMethodNotAllowed})
 		return

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -21,13 +22,10 @@ func (x *exchange) negotiated() *rpcError {
 	if fail := x.patient(); fail != nil {
 		return fail
 	}
-	head, body := x.r.Header.Values("Mcp-Protocol-Version"), text(x.msg.meta[metaVersion])
-	if len(head) > 1 {
-		return fault(codeHeaderMismatch, "there are %d Mcp-Protocol-Version headers", len(head))
-	}
-	said := ""
-	if len(head) == 1 {
-		said = head[0]
+	body := text(x.msg.meta[metaVersion])
+	said, fail := x.version()
+	if fail != nil {
+		return fail
 	}
 	if said != "" && body != "" && said != body {
 		return fault(codeHeaderMismatch, "the header MCP-Protocol-Version is %s and params._meta says %s; send the same", clip(said), clip(body))
@@ -61,6 +59,18 @@ func (x *exchange) negotiated() *rpcError {
 	return nil
 }
 
+// version is what the header says that the request speaks; empty: nothing.
+func (x *exchange) version() (string, *rpcError) {
+	head := x.r.Header.Values("Mcp-Protocol-Version")
+	switch len(head) {
+	case 0:
+		return "", nil
+	case 1:
+		return head[0], nil
+	}
+	return "", fault(codeHeaderMismatch, "there are %d Mcp-Protocol-Version headers", len(head))
+}
+
 // sameHeaders holds what headers say of a message against the message.
 func (x *exchange) sameHeaders() *rpcError {
 	want := map[string]string{"Mcp-Method": x.msg.method}
@@ -79,11 +89,26 @@ func (x *exchange) sameHeaders() *rpcError {
 			return missing(name, want[name])
 		case len(got) > 1:
 			return fault(codeHeaderMismatch, "there are %d headers %s; send one", len(got), name)
-		case got[0] != want[name]:
+		case decoded(name, got[0]) != want[name]:
 			return fault(codeHeaderMismatch, "the header %s is %q and the message says %q; send the same", name, clip(got[0]), clip(want[name]))
 		}
 	}
 	return nil
+}
+
+// decoded is what a header says. A name that is not plain ASCII is sent as =?base64?…?=,
+// and what looks so never stands for itself: whoever is in between would read another
+// name.
+func decoded(header, said string) string {
+	inner, begins := strings.CutPrefix(said, "=?base64?")
+	inner, ends := strings.CutSuffix(inner, "?=")
+	if header != "Mcp-Name" || !begins || !ends {
+		return said
+	}
+	if b, err := base64.StdEncoding.Strict().DecodeString(inner); err == nil {
+		return string(b)
+	}
+	return "\x00" // no name
 }
 
 // missing is the error of a header that a message has to come with.

@@ -172,6 +172,7 @@ func TestStateOnce(t *testing.T) {
 	d := &Door{engine: e}
 	args := json.RawMessage(`{}`)
 	x := &exchange{Door: d, who: engine.Caller{Agent: "coder", Token: "tok_a"}, modern: true}
+	x.msg.meta = members{metaCapabilities: json.RawMessage(`{"elicitation":{}}`)}
 	asked := json.RawMessage(`{"resultType":"input_required","requestState":"s","inputRequests":{"k":{"method":"elicitation/create"}}}`)
 	sealed := func() json.RawMessage {
 		out, fail := x.relayInput("t", args, asked)

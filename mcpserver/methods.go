@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"slices"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -63,9 +65,13 @@ func pass(_ *exchange, ctx context.Context, req mcp.Request, next mcp.MethodHand
 
 // setLevel notes what a session wants to hear of the work of tools.
 func setLevel(x *exchange, ctx context.Context, req mcp.Request, next mcp.MethodHandler, method string) (mcp.Result, error) {
-	res, err := next(ctx, method, req)
 	//lint:ignore SA1019 older clients set it
-	if p, ok := req.GetParams().(*mcp.SetLoggingLevelParams); err == nil && ok && x.session != nil {
+	p, ok := req.GetParams().(*mcp.SetLoggingLevelParams)
+	if !ok || p == nil || !slices.Contains(logLevels, string(p.Level)) {
+		return nil, fault(codeParams, "params.level is one of %s", strings.Join(logLevels, ", "))
+	}
+	res, err := next(ctx, method, req)
+	if err == nil && x.session != nil {
 		x.session.mu.Lock()
 		x.session.level = string(p.Level)
 		x.session.mu.Unlock()
@@ -164,7 +170,7 @@ func initialize(x *exchange, ctx context.Context, req mcp.Request, next mcp.Meth
 	if !isServer || !isInit {
 		return nil, fault(codeInternal, "the session could not be taken up")
 	}
-	v := &session{id: ss.ID(), ss: ss, who: x.who, version: out.ProtocolVersion, asks: p.Capabilities != nil && p.Capabilities.Elicitation != nil}
+	v := &session{id: ss.ID(), ss: ss, who: x.who, version: out.ProtocolVersion, can: x.canBegin()}
 	if p.ClientInfo != nil {
 		v.name = printable(p.ClientInfo.Name)
 	}

@@ -194,6 +194,7 @@ func (x *exchange) passed(result any) (json.RawMessage, *rpcError) {
 		return nil, fault(codeInternal, "the server answered with something that is no result")
 	}
 	delete(m, "resultType")
+	x.disown(m)
 	if x.modern {
 		for key, value := range map[string]string{"resultType": `"complete"`, "ttlMs": "0", "cacheScope": `"private"`} {
 			if _, there := m[key]; (x.msg.method == "resources/read" || key == "resultType") && (!there || key == "cacheScope") {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/writ-run/writ/tool"
 	"github.com/writ-run/writ/wire"
@@ -18,6 +19,7 @@ func (x *exchange) Progress(params json.RawMessage) {
 		return
 	}
 	m["progressToken"] = token
+	delete(m, "_meta") // what it says beside is for nobody here
 	x.notify("notifications/progress", m)
 }
 
@@ -60,6 +62,50 @@ func (x *exchange) notify(method string, params any) {
 	}
 }
 
+// abilities are the kinds of requests that a client said it answers.
+type abilities map[string]bool
+
+// abilitiesOf keeps of a client's capabilities what is asked about later, and nothing
+// else: they can be as large as a message, and are kept as long as a session or a task.
+func abilitiesOf(caps members) abilities {
+	out := abilities{}
+	for _, kind := range []string{"elicitation", "sampling", "roots"} {
+		if _, ok := object(caps[kind]); ok {
+			out[kind] = true
+		}
+	}
+	return out
+}
+
+// be reports whether a client can be asked a method.
+func (a abilities) be(method string) bool {
+	kind, _, _ := strings.Cut(method, "/")
+	return a[kind]
+}
+
+// canBegin is what the client of an initialize can be asked.
+func (x *exchange) canBegin() abilities {
+	caps, _ := object(x.msg.params["capabilities"])
+	return abilitiesOf(caps)
+}
+
+// unable refuses what a server asks of a client that never said it answers such a thing.
+func (x *exchange) unable(questions members) *rpcError {
+	can, lacks := abilitiesOf(x.clientCan()), map[string]any{}
+	for _, raw := range questions {
+		q, _ := object(raw)
+		if method := text(q["method"]); !can.be(method) {
+			kind, _, _ := strings.Cut(method, "/")
+			lacks[kind] = struct{}{}
+		}
+	}
+	if len(lacks) == 0 {
+		return nil
+	}
+	data, _ := wire.Plain(map[string]any{"requiredCapabilities": lacks}) // of maps and strings alone
+	return &rpcError{Code: codeCapability, Message: "the server asks for what this client did not declare that it can do", Data: data}
+}
+
 var errNoClient = errors.New("the client takes no requests in the middle of a call")
 
 // Ask puts a tool's request to the client, where it has a session and so can answer.
@@ -67,7 +113,7 @@ func (x *exchange) Ask(ctx context.Context, method string, params json.RawMessag
 	if x.task != nil {
 		return x.task.ask(ctx, "", method, params)
 	}
-	if x.session == nil {
+	if x.session == nil || !x.session.can.be(method) {
 		return nil, errNoClient
 	}
 	got, err := x.session.ask(ctx, x.reply, method, params)

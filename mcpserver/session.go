@@ -36,7 +36,7 @@ type session struct {
 	who     engine.Caller
 	name    string // what its client calls itself, or the session
 	version string
-	asks    bool // the client takes questions for its user
+	can     abilities // what its client can be asked
 	ss      *mcp.ServerSession
 
 	mu     sync.Mutex

@@ -237,6 +237,10 @@ func (x *exchange) relayInput(name string, args json.RawMessage, asked any) (jso
 		return nil, fault(codeInternal, "the server asked for input that cannot be given here")
 	}
 	questions, _ := object(m["inputRequests"])
+	if fail := x.unable(questions); fail != nil {
+		return nil, fail
+	}
+	x.disown(m)
 	sealed, fail := x.seal(name, args, state{Server: string(m["requestState"]), Asked: slices.Sorted(maps.Keys(questions)), Once: x.states.add(x.who)})
 	if fail != nil {
 		return nil, fail

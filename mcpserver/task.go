@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -34,7 +33,7 @@ type task struct {
 	who     engine.Caller
 	root    string // the agent at the top of its caller's chain
 	created time.Time
-	caps    members // what the client can be asked
+	can     abilities // what the client can be asked
 	cancel  context.CancelFunc
 	done    chan struct{} // closed when it has ended
 	handing chan struct{} // closed when it is to be handed out before its time
@@ -199,7 +198,7 @@ func (t *task) isHanded() bool {
 // ask has the client answer a question by tasks/update. It is asked only what it said
 // that it can answer.
 func (t *task) ask(ctx context.Context, key, method string, params json.RawMessage) (json.RawMessage, error) {
-	if kind, _, _ := strings.Cut(method, "/"); t.caps[kind] == nil {
+	if !t.can.be(method) {
 		return nil, errNoClient
 	}
 	q, err := wire.Plain(map[string]any{"method": method, "params": params})

@@ -17,7 +17,7 @@ import (
 )
 
 func newTask(id, agent string, caps members) *task {
-	return &task{id: id, who: engine.Caller{Agent: agent}, caps: caps, created: time.Now(), updated: time.Now(), done: make(chan struct{}), handing: make(chan struct{})}
+	return &task{id: id, who: engine.Caller{Agent: agent}, can: abilitiesOf(caps), created: time.Now(), updated: time.Now(), done: make(chan struct{}), handing: make(chan struct{})}
 }
 
 // Calls under way are bounded by agent; those that ended make room, the oldest first.
@@ -181,4 +181,13 @@ func TestResultGot(t *testing.T) {
 			t.Errorf("left to the store: %v, want true; the other: %v, want false", taken.inStore(), left.inStore())
 		}
 	})
+}
+
+// Of what a client says that it can do, what it can be asked is kept, and nothing else.
+func TestAbilities(t *testing.T) {
+	caps := members{"elicitation": json.RawMessage(`{"form":{}}`), "sampling": json.RawMessage("null"), "experimental": json.RawMessage(`{}`)}
+	can := abilitiesOf(caps)
+	if len(can) != 1 || !can.be("elicitation/create") || can.be("sampling/createMessage") || can.be("experimental/x") {
+		t.Errorf("%v", can)
+	}
 }

@@ -34,7 +34,7 @@ func (x *exchange) newTask() *task {
 		id += "_" + strings.TrimPrefix(key, keyPrefix)
 	}
 	now := time.Now()
-	return &task{id: id, key: keyOf(id), who: x.who, root: x.engine.Root(x.who.Agent), caps: x.clientCan(), created: now, updated: now, done: make(chan struct{}), handing: make(chan struct{})}
+	return &task{id: id, key: keyOf(id), who: x.who, root: x.engine.Root(x.who.Agent), can: abilitiesOf(x.clientCan()), created: now, updated: now, done: make(chan struct{}), handing: make(chan struct{})}
 }
 
 // asTask makes a call that becomes a task if it takes long. It then goes on when its
@@ -179,6 +179,9 @@ func (x *exchange) taskInput(ctx context.Context, asked any) *rpcError {
 	questions, ok := object(m["inputRequests"])
 	if err != nil || !ok || len(questions) == 0 {
 		return fault(codeInternal, "the server asked for input that cannot be given here")
+	}
+	if fail := x.unable(questions); fail != nil {
+		return fail
 	}
 	type reply struct {
 		key   string

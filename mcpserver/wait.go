@@ -130,7 +130,7 @@ func (x *exchange) progress(n int, message string) {
 // What the user says there decides nothing: an approval takes a person's own factor.
 func (x *exchange) elicit(ctx context.Context, id string) (declined <-chan struct{}) {
 	no := make(chan struct{})
-	if x.session == nil || !x.session.asks {
+	if x.session == nil || !x.session.can["elicitation"] {
 		return no
 	}
 	go func() {
