@@ -91,6 +91,8 @@ func TestMCPDoor(t *testing.T) {
 		"an end of no version":         {"DELETE", "coder", "", and(in, "Mcp-Protocol-Version", "zzz"), 400, "-32022"},
 		"a beginning in a session":     {"POST", "coder", mcpInit, in, 200, "this session has begun"},
 		"a large beginning":            {"POST", "coder", strings.Replace(mcpInit, `"t"`, `"`+strings.Repeat("t", 64<<10)+`"`, 1), nil, 413, "may have 65536"},
+		"a large question":             {"POST", "coder", `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"` + strings.Repeat("t", 64<<10) + `"}}`, in, 413, "may have 65536"},
+		"a large call":                 {"POST", "coder", strings.Replace(stat, `"."`, `".`+strings.Repeat("/.", 64<<10)+`"`, 1), in, 200, `"result"`},
 		"a level nobody has":           {"POST", "coder", `{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"loud"}}`, in, 200, "-32602"},
 		"a level":                      {"POST", "coder", `{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"error"}}`, in, 200, `"result"`},
 		"the header of a peer":         {"POST", "", stat, and(in, "Writ-Agent", "coder"), 403, "on a Unix socket"},

@@ -2,7 +2,6 @@ package mcpserver
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"time"
 
@@ -10,18 +9,11 @@ import (
 	"github.com/writ-run/writ/wire"
 )
 
-// mostInitialize is how many bytes of what a client says of itself are kept, in each of
-// its sessions.
-const mostInitialize = 64 << 10
-
 // mayBegin holds an initialize to what it has to be before the SDK makes a session of it,
 // which nobody could end if it were refused afterwards.
-func (x *exchange) mayBegin(size int) *rpcError {
-	switch {
-	case x.session != nil:
+func (x *exchange) mayBegin() *rpcError {
+	if x.session != nil {
 		return x.asAnswer(fault(codeRequest, "initialize: this session has begun; send it without Mcp-Session-Id for another"))
-	case size > mostInitialize:
-		return &rpcError{Code: codeRequest, Message: fmt.Sprintf("initialize has %d bytes and may have %d; send less", size, mostInitialize), status: http.StatusRequestEntityTooLarge}
 	}
 	if err := x.engine.Welcome(x.who); err != nil {
 		return x.asAnswer(protocolFault(err))

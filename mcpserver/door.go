@@ -13,6 +13,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"mime"
@@ -137,7 +138,7 @@ func (x *exchange) post() {
 		fail = x.inSession()
 	}
 	if fail == nil && !x.modern && x.msg.method == "initialize" {
-		fail = x.mayBegin(len(body))
+		fail = x.mayBegin()
 	}
 	if fail != nil {
 		x.refuse(fail)
@@ -157,8 +158,17 @@ func (x *exchange) post() {
 		x.w.WriteHeader(http.StatusAccepted)
 		return
 	}
+	if len(body) > mostForSDK {
+		x.refuse(&rpcError{Code: codeRequest, Message: fmt.Sprintf("the message has %d bytes, and one of this method may have %d; send less", len(body), mostForSDK), status: http.StatusRequestEntityTooLarge})
+		return
+	}
 	x.sdk(body)
 }
+
+// mostForSDK is how many bytes a message may have that the SDK is handed. It keeps the
+// first and the last of each session, several times over, for as long as the session
+// lasts, and nothing that it answers needs more.
+const mostForSDK = 64 << 10
 
 // served refuses a method that nobody answers. A notification of one is passed over,
 // as the protocol wants it.
