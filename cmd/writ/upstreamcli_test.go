@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -244,6 +245,11 @@ func TestUpstreamImport(t *testing.T) {
 	}
 	put(`{"mcpServers":{` + good + `,"a":{"type":"sse","url":"https://a.example/sse"}}}`)
 	w.fails(1, `the file has no server "godo"; did you mean good?; it has a, good`, "", "upstream", "import", file, "godo", "--yes")
+	pipe := filepath.Join(w.home, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.fails(1, "pipe is not a file; name a client's JSON file", "", "upstream", "import", pipe, "--yes") // and does not wait for a writer
 	text, err = os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

@@ -132,14 +132,19 @@ func (a *app) dryImport(path string, plans []planned, notes []string) error {
 func readClientFile(file string) ([]byte, error) {
 	in := os.Stdin
 	if file != "-" {
+		// Before it is opened: opening a pipe that nobody writes to waits for ever.
+		info, err := os.Stat(file)
+		if err != nil {
+			return nil, err
+		}
+		if !info.Mode().IsRegular() {
+			return nil, fmt.Errorf("%s is not a file; name a client's JSON file", file)
+		}
 		f, err := os.Open(file)
 		if err != nil {
 			return nil, err
 		}
 		defer f.Close()
-		if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-			return nil, fmt.Errorf("%s is not a file; name a client's JSON file", file)
-		}
 		in = f
 	}
 	return io.ReadAll(io.LimitReader(in, wire.MaxBytes+1)) // one byte too many is refused when it is read
