@@ -35,7 +35,8 @@ func (s Set) start(ctx context.Context, w writ.Writ, on func(Driver) (Box, error
 			return box, d.Name(), nil
 		}
 		var e *writ.Error
-		if !errors.As(err, &e) || e.Kind != writ.SandboxUnavailable {
+		var of anywhere
+		if !errors.As(err, &e) || e.Kind != writ.SandboxUnavailable || errors.As(err, &of) {
 			return nil, d.Name(), err
 		}
 		lacks = append(lacks, strings.TrimPrefix(e.Msg, "sandbox_unavailable: "))
@@ -43,6 +44,14 @@ func (s Set) start(ctx context.Context, w writ.Writ, on func(Driver) (Box, error
 	}
 	return nil, "", unavailable(lacks, causes)
 }
+
+// Anywhere marks an error as one of what is asked for, which is the same with every driver:
+// what others lack is then nothing to be told.
+func Anywhere(err error) error { return anywhere{err} }
+
+type anywhere struct{ error }
+
+func (a anywhere) Unwrap() error { return a.error }
 
 // Check reports why no driver could start a box with this confinement, or nil. It
 // lets a call be refused before a person is asked about it.

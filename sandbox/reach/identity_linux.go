@@ -7,13 +7,14 @@ import (
 	"syscall"
 
 	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/sandbox"
 )
 
 // Nobody is the user that stands for none.
 const Nobody = 65534
 
 // identity is the user that a box runs as: this one, or, when this is root, the
-// owner of the workspace. It is never 0.
+// owner of what it writes, or nobody where it only reads what is root's. It is never 0.
 func identity(c writ.Confinement, dir string) (uid, gid int, root bool, err error) {
 	uid, gid = os.Geteuid(), os.Getegid()
 	if uid != 0 {
@@ -28,9 +29,12 @@ func identity(c writ.Confinement, dir string) (uid, gid int, root bool, err erro
 	if err := syscall.Stat(dir, &st); err != nil {
 		return 0, 0, true, writ.Fail(writ.Invalid, "the workspace "+dir+" cannot be used; create it first", err)
 	}
+	if st.Uid == 0 && len(c.Write) == 0 { // it is only read, as far as anybody may
+		return Nobody, Nobody, true, nil
+	}
 	if st.Uid == 0 {
-		return 0, 0, true, writ.Fail(writ.SandboxUnavailable, fmt.Sprintf(
-			"sandbox_unavailable: the workspace %s belongs to root, and nothing runs as root; give it to an unprivileged user (chown -R USER: %s)", dir, dir), nil)
+		return 0, 0, true, sandbox.Anywhere(writ.Fail(writ.SandboxUnavailable, fmt.Sprintf(
+			"sandbox_unavailable: %s is to be written and belongs to root, and nothing runs as root; give it to an unprivileged user (chown -R USER: %s)", dir, dir), nil))
 	}
 	if st.Gid == 0 {
 		st.Gid = Nobody

@@ -146,12 +146,12 @@ func checkRoots(c writ.Confinement) error {
 	}
 	for _, p := range slices.Concat(c.Read, c.Write) {
 		if Within(p, "/proc") {
-			return writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: "+p+" shows other processes and cannot be opened to a box, which has a /proc of its own; leave it out", nil)
+			return sandbox.Anywhere(writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: "+p+" shows other processes and cannot be opened to a box, which has a /proc of its own; leave it out", nil))
 		}
 	}
 	for _, p := range slices.Concat(c.Read, c.Write) {
 		if Within(p, "/sys") || Within(p, "/dev") && !Within(p, "/dev/shm") {
-			return writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: "+p+" is a part of the machine and cannot be opened to a box; leave it out", nil)
+			return sandbox.Anywhere(writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: "+p+" is a part of the machine and cannot be opened to a box; leave it out", nil))
 		}
 	}
 	for _, p := range c.Write {
