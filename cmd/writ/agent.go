@@ -129,7 +129,8 @@ func showToken(agent, token, id string) {
 
 func (a *app) agentRevoke() *cobra.Command {
 	return &cobra.Command{
-		Use: "revoke TOKEN-ID", Short: "End a token", Args: exactly(1, "the id of a token; 'writ agent show' lists them"), Example: "  writ agent revoke tok_abc123",
+		ValidArgsFunction: a.offer(tokenIDs),
+		Use:               "revoke TOKEN-ID", Short: "End a token", Args: exactly(1, "the id of a token; 'writ agent show' lists them"), Example: "  writ agent revoke tok_abc123",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			daemon, err := a.connect(cmd.Context())
 			if err != nil {

@@ -46,6 +46,20 @@ func agentNames(ctx context.Context, c *client.Client) []string {
 	return out
 }
 
+// tokenIDs are the tokens that can be revoked.
+func tokenIDs(ctx context.Context, c *client.Client) []string {
+	var out []string
+	agents, _ := c.Agents().All(ctx)
+	for _, g := range agents {
+		for _, t := range g.Tokens {
+			if t.Revoked == "" {
+				out = append(out, t.ID+"\t"+g.Name)
+			}
+		}
+	}
+	return out
+}
+
 func pendingIDs(ctx context.Context, c *client.Client) []string {
 	var out []string
 	rs, _ := c.Approvals("pending").All(ctx)
