@@ -32,8 +32,15 @@ func showTool(x *exchange) (any, error) {
 // toolView is a tool as the caller sees it. A definition is made of types that say
 // how they are written as JSON, so that is how it is turned into the client's twin.
 func (x *exchange) toolView(t *tool.Tool) (client.Tool, error) {
+	text, err := engine.ForAgents(t)
+	if x.operator {
+		text, err = []byte(t.Canonical()), nil
+	}
 	var v client.Tool
-	if err := json.Unmarshal([]byte(t.Canonical()), &v); err != nil {
+	if err == nil {
+		err = json.Unmarshal(text, &v)
+	}
+	if err != nil {
 		return client.Tool{}, err
 	}
 	v.Digest, v.Action = t.Digest.String(), string(t.Action) // which of a server's tools is the operator's word

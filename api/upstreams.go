@@ -19,15 +19,19 @@ func showUpstream(x *exchange) (any, error) {
 }
 
 func upstreamView(u engine.Upstream) client.Upstream {
-	s := u.Server
+	s := u.Server.InForce()
 	v := client.Upstream{
 		Name: u.Name, Kind: "stdio", Where: u.Where, Command: s.Command, Dir: s.Dir, Env: s.Env, Read: s.Read, Write: s.Write, Hosts: s.Hosts, Box: u.Box, URL: s.URL, Headers: s.Headers,
-		Prefix: string(s.InForce().Prefix), Enabled: s.Enabled, Disabled: s.Disabled, ReadAction: string(s.InForce().ReadAction),
-		State: u.State, Since: u.Since, Failed: u.Failed, Outside: u.Outside, Next: u.Next, Failures: u.Failures, Protocol: u.Version,
+		Prefix: string(s.Prefix), Enabled: s.Enabled, Disabled: s.Disabled, ReadAction: string(s.ReadAction),
+		Cacheable: s.Cacheable, CallTimeout: s.CallTimeout.String(), ConnectTimeout: s.ConnectTimeout.String(), Auth: u.Auth, SecretEnv: u.SecretEnv, Secrets: u.Secrets,
+		State: u.State, Since: u.Since, Failed: u.Failed, Outside: u.Outside, Hints: u.Hints, Next: u.Next, Failures: u.Failures, Protocol: u.Version,
 		Tools: []client.UpstreamTool{}, Resources: u.Resources, Prompts: u.Prompts, Remedy: u.Remedy,
 	}
 	if s.URL != "" {
 		v.Kind, v.Box = "http", ""
+	}
+	for _, r := range s.Relay {
+		v.Relay = append(v.Relay, string(r))
 	}
 	for _, t := range u.Tools {
 		v.Tools = append(v.Tools, client.UpstreamTool(t))
@@ -45,7 +49,7 @@ func testUpstream(x *exchange) (any, error) {
 	name := x.r.PathValue("name")
 	t, err := x.engine.TestUpstream(x.r.Context(), name)
 	return client.UpstreamTest{
-		Name: name, OK: t.Failed == "", Steps: append([]string{}, t.Steps...), Failed: t.Failed, Outside: t.Outside,
+		Name: name, OK: t.Failed == "", Steps: append([]string{}, t.Steps...), Failed: t.Failed, Outside: t.Outside, Hints: t.Hints,
 		Tools: t.Tools, Accepted: t.Accepted, Changed: t.Changed, New: t.New, Gone: t.Gone,
 	}, err
 }

@@ -8,21 +8,31 @@ import (
 // Upstream is an MCP server behind the gateway. Values that look like secrets are
 // hidden in it.
 type Upstream struct {
-	Name     string            `json:"name"`
-	Kind     string            `json:"kind" jsonschema:"stdio: a program in a box; http: reached by its url"`
-	Where    string            `json:"where" jsonschema:"where it is written: file and line"`
-	Command  []string          `json:"command,omitempty" jsonschema:"the program and its arguments"`
-	Dir      string            `json:"dir,omitempty"`
-	Env      map[string]string `json:"env,omitempty"`
-	Read     []string          `json:"read,omitempty" jsonschema:"what its box may read besides the system"`
-	Write    []string          `json:"write,omitempty" jsonschema:"what its box may write"`
-	Hosts    []string          `json:"hosts,omitempty" jsonschema:"the hosts that its box may reach"`
-	Box      string            `json:"sandbox,omitempty" jsonschema:"the driver of its box; left out: the best there is"`
-	URL      string            `json:"url,omitempty"`
-	Headers  map[string]string `json:"headers,omitempty"`
-	Prefix   string            `json:"prefix" jsonschema:"name or none: what stands before the names of its tools"`
-	Enabled  []string          `json:"enabled,omitempty"`
-	Disabled []string          `json:"disabled,omitempty"`
+	Name    string            `json:"name"`
+	Kind    string            `json:"kind" jsonschema:"stdio: a program in a box; http: reached by its url"`
+	Where   string            `json:"where" jsonschema:"where it is written: file and line"`
+	Command []string          `json:"command,omitempty" jsonschema:"the program and its arguments"`
+	Dir     string            `json:"dir,omitempty"`
+	Env     map[string]string `json:"env,omitempty"`
+	Read    []string          `json:"read,omitempty" jsonschema:"what its box may read besides the system"`
+	Write   []string          `json:"write,omitempty" jsonschema:"what its box may write"`
+	Hosts   []string          `json:"hosts,omitempty" jsonschema:"the hosts that its box may reach"`
+	Box     string            `json:"sandbox,omitempty" jsonschema:"the driver of its box; left out: the best there is"`
+	URL     string            `json:"url,omitempty"`
+	Headers map[string]string `json:"headers,omitempty"`
+
+	SecretEnv map[string]string `json:"secret_env,omitempty" jsonschema:"variables whose values are kept elsewhere, with where"`
+	Auth      string            `json:"auth,omitempty" jsonschema:"how it is proven to a server at a url, by reference"`
+	Secrets   []string          `json:"secrets,omitempty" jsonschema:"all references to secrets that it takes"`
+
+	Prefix   string   `json:"prefix" jsonschema:"name or none: what stands before the names of its tools"`
+	Enabled  []string `json:"enabled,omitempty"`
+	Disabled []string `json:"disabled,omitempty"`
+
+	Cacheable      []string `json:"cacheable,omitempty" jsonschema:"tools whose results may be a minute old"`
+	Relay          []string `json:"relay,omitempty" jsonschema:"what it may ask of a client in the middle of a call"`
+	CallTimeout    string   `json:"call_timeout"`
+	ConnectTimeout string   `json:"connect_timeout"`
 
 	ReadAction string `json:"read_action" jsonschema:"the action type of its tools that only read"`
 
@@ -34,6 +44,8 @@ type Upstream struct {
 	Protocol string `json:"protocol_version,omitempty"`
 
 	Outside []string `json:"outside,omitempty" jsonschema:"where it failed: paths that its command names and its box does not reach"`
+
+	Hints []string `json:"hints,omitempty" jsonschema:"what else is known that may be why, with what to do"`
 
 	Tools     []UpstreamTool    `json:"tools"`
 	Refused   []UpstreamRefusal `json:"refused,omitempty" jsonschema:"what it offers and is not taken"`
@@ -61,6 +73,7 @@ type UpstreamTool struct {
 type UpstreamRefusal struct {
 	Name string `json:"name"`
 	Why  string `json:"why"`
+	With string `json:"with,omitempty" jsonschema:"the server whose tool has the same name, where that is why"`
 }
 
 // UpstreamTest is how an attempt to reach a server went.
@@ -72,6 +85,7 @@ type UpstreamTest struct {
 	Tools  int      `json:"tools" jsonschema:"how many it offers"`
 
 	Outside  []string `json:"outside,omitempty" jsonschema:"where it failed: paths that its command names and its box does not reach"`
+	Hints    []string `json:"hints,omitempty" jsonschema:"what else is known that may be why, with what to do"`
 	Accepted int      `json:"accepted" jsonschema:"how many of the tools are as people accepted them"`
 	Changed  []string `json:"changed,omitempty" jsonschema:"tools that are not"`
 	New      []string `json:"new,omitempty" jsonschema:"tools that nobody has accepted"`

@@ -149,14 +149,15 @@ func (c *Config) checkUser(d *strict.File, key, agent string) {
 func (n Connection) made(name string) (external.Connection, error) {
 	canonical, err := wire.Marshal(map[string]any{"name": name, "connection": n})
 	to, _ := Endpoint(n.BaseURL) // which was checked
-	out := external.Connection{Name: name, Type: string(n.Type), Host: to.String(), Base: strings.TrimSuffix(n.BaseURL, "/"), Paths: n.Paths, Rate: n.RateLimit, Digest: wire.Digest(canonical), Auth: external.Auth{
-		Type: string(n.Auth.Type), Secret: n.Auth.Secret, Header: n.Auth.Header, User: n.Auth.User,
-		TokenURL: n.Auth.TokenURL, ClientID: n.Auth.ClientID, Scopes: n.Auth.Scopes, Headers: n.Auth.Headers,
-	}}
+	out := external.Connection{Name: name, Type: string(n.Type), Host: to.String(), Base: strings.TrimSuffix(n.BaseURL, "/"), Paths: n.Paths, Rate: n.RateLimit, Digest: wire.Digest(canonical), Auth: n.Auth.made()}
 	for _, m := range n.Methods {
 		out.Methods = append(out.Methods, string(m))
 	}
 	return out, err
+}
+
+func (a Auth) made() external.Auth {
+	return external.Auth{Type: string(a.Type), Secret: a.Secret, Header: a.Header, User: a.User, TokenURL: a.TokenURL, ClientID: a.ClientID, Scopes: a.Scopes, Headers: a.Headers}
 }
 
 // authKeys are what each way to prove oneself takes, all of it but scopes needed.

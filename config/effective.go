@@ -30,7 +30,7 @@ type Value struct {
 func (c *Config) Effective() []Value {
 	out := c.values()
 	for i, v := range out {
-		if strings.HasPrefix(v.Key, "upstreams.") && (strings.Contains(v.Key, ".headers.") || strings.Contains(v.Key, ".env.")) {
+		if strings.HasPrefix(v.Key, "upstreams.") && (strings.Contains(v.Key, ".headers.") && !strings.Contains(v.Key, ".auth.") || strings.Contains(v.Key, ".env.")) {
 			out[i].Value = Hidden
 		}
 		if strings.HasPrefix(v.Key, "approvals.webhooks.") && strings.HasSuffix(v.Key, ".url") {

@@ -96,8 +96,11 @@ approvals:
   address: https://writ.example/
   webhooks: {ops: {url: "https://a.example/x?y=secret", secret: "env:HOOK", events: [tool_invocation_failed], format: slack, give_up_after: 2h}, all: {url: "http://localhost:1/x", secret: "file:/x"}}
 upstreams:
-  prog: {command: [p, -x], dir: $DIR/ws, env: {A: b}, read: [$DIR/ws], write: [$DIR/project], hosts: ["*.a.example:443"], prefix: none, enabled: [a], disabled: [b], cacheable: [a], relay: [sampling], call_timeout: 5s, connect_timeout: 6s, read_action: crm:write}
-  remote: {url: "https://a.example/mcp", headers: {X-A: b}}
+  prog: {command: [p, -x], dir: $DIR/ws, env: {A: b}, secret_env: {B: "store:b"}, read: [$DIR/ws], write: [$DIR/project], hosts: ["*.a.example:443"], prefix: none, enabled: [a], disabled: [b], cacheable: [a], relay: [sampling], call_timeout: 5s, connect_timeout: 6s, read_action: crm:write}
+  remote: {url: "https://a.example/mcp", headers: {X-A: b}, auth: {type: api_key, secret: "env:T", header: X-Key}}
+  user: {url: "https://a.example/mcp", auth: {type: basic, secret: "env:T", user: me}}
+  client: {url: "https://a.example/mcp", auth: {type: oauth2_client, secret: "env:T", client_id: c, token_url: "https://t.example", scopes: [read]}}
+  own: {url: "https://a.example/mcp", auth: {type: headers, headers: {X-One: "env:ONE"}}}
 egress: {hosts: {"db.example:5432": {class: read_only, ranges: ["10.0.0.0/8"], ipv6: false, unsafe_unnamed_tls: false}}, ssh: {known_hosts: $DIR/file, hosts: {git.example: {key: "file:$DIR/tls/key.pem", user: deploy, agents: [a.b]}}}}
 tool_disclosure: {active: always, l1_token_budget: 2000, l2_token_budget: 9000, auto_unload_on_budget_pressure: false, unload_threshold_percent: 70.5}
 secrets:
@@ -144,6 +147,9 @@ func TestEffective(t *testing.T) {
 	for _, want := range []Value{
 		{"version", "1", "writ.yaml:1"},
 		{"upstreams.prog.read_action", "crm:write", "writ.yaml:82"},
+		{"upstreams.prog.env.A", "…", "writ.yaml:82"},
+		{"upstreams.prog.secret_env.B", "store:b", "writ.yaml:82"},
+		{"upstreams.own.auth.headers.X-One", "env:ONE", "writ.yaml:86"},
 		{"upstreams.remote.call_timeout", "30s", "built in"},
 		{"upstreams.remote.connect_timeout", "10s", "built in"},
 		{"upstreams.remote.prefix", "name", "built in"},
@@ -175,7 +181,7 @@ func TestEffective(t *testing.T) {
 		{"tools.stat.quorum", "3", "writ.yaml:55"},
 		{"sandboxing.lifecycle.strategy", "per-task", "writ.yaml:67"},
 		{"sandboxing.compat_env", "synthorg", "writ.yaml:66"},
-		{"container_log_shipping.max_log_bytes", "1048576", "writ.yaml:94"},
+		{"container_log_shipping.max_log_bytes", "1048576", "writ.yaml:97"},
 		{"approvals.expiry", "1h0m0s", "writ.yaml:69"},
 		{"approvals.timeout", "tiered", "writ.yaml:70"},
 		{"approvals.tiers.low.after", "8h0m0s", "writ.yaml:72"},

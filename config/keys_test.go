@@ -374,6 +374,21 @@ var rows = []row{
 		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.File.Upstreams["srv"].URL) }, first: "https://a.example/mcp", then: `writ.yaml:2: upstreams.srv.url: "http://a.example/mcp" is not https; only an address of this machine (127.0.0.1, [::1], localhost) can do without`, refusedOther: true},
 	{key: "upstreams.*.headers.*", text: "version: 1\nupstreams: {srv: {url: https://a.example/mcp, headers: {A: $X}}}\n", one: "one", other: "two", engine: true,
 		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.File.Upstreams["srv"].Headers) }, first: "map[A:one]", then: "map[A:two]"},
+	{key: "upstreams.*.secret_env.*", text: "version: 1\nupstreams: {srv: {command: [prog], secret_env: {A: $X}}}\n", one: "'store:a'", other: "s3cret", engine: true,
+		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.File.Upstreams["srv"].SecretEnv["A"]) }, first: "store:a", refusedOther: true,
+		then: "writ.yaml:2: upstreams.srv.secret_env.A: this is not where a secret is kept, and a secret itself does not belong here; write env:NAME, file:/abs/path, keyring:NAME, store:NAME or vault:PATH#FIELD"},
+	{key: "upstreams.*.auth.type", text: withAuth("type: $X, secret: 'env:T'"), one: "bearer", other: "basic", engine: true, see: authOf, first: "bearer token env:T",
+		then: "writ.yaml:2: upstreams.srv.auth: auth of type basic needs user; write it", refusedOther: true},
+	{key: "upstreams.*.auth.secret", text: withAuth("type: bearer, secret: $X"), one: "'store:t'", other: "'env:T'", engine: true, see: authOf, first: "bearer token store:t", then: "bearer token env:T"},
+	{key: "upstreams.*.auth.header", text: withAuth("type: api_key, secret: 'env:T', header: $X"), one: "X-A", other: "X-B", engine: true, see: authOf, first: "header X-A from env:T", then: "header X-B from env:T"},
+	{key: "upstreams.*.auth.user", text: withAuth("type: basic, secret: 'env:T', user: $X"), one: "me", other: "you", engine: true, see: authOf, first: "user me with password env:T", then: "user you with password env:T"},
+	{key: "upstreams.*.auth.token_url", text: withAuth("type: oauth2_client, secret: 'env:T', client_id: c, token_url: $X"), one: "https://t.example", other: "https://u.example", engine: true, see: authOf,
+		first: "OAuth 2 client c with env:T at https://t.example", then: "OAuth 2 client c with env:T at https://u.example"},
+	{key: "upstreams.*.auth.client_id", text: withAuth("type: oauth2_client, secret: 'env:T', client_id: $X, token_url: https://t.example"), one: "c", other: "d", engine: true, see: authOf,
+		first: "OAuth 2 client c with env:T at https://t.example", then: "OAuth 2 client d with env:T at https://t.example"},
+	{key: "upstreams.*.auth.scopes", text: withAuth("type: oauth2_client, secret: 'env:T', client_id: c, token_url: https://t.example, scopes: $X"), one: "[a]", other: "[b]", engine: true,
+		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.File.Upstreams["srv"].Auth.Scopes) }, first: "[a]", then: "[b]"},
+	{key: "upstreams.*.auth.headers.*", text: withAuth("type: headers, headers: {X-A: $X}"), one: "'env:T'", other: "'store:u'", engine: true, see: authOf, first: "header X-A from env:T", then: "header X-A from store:u"},
 	{key: "upstreams.*.prefix", text: "version: 1\nupstreams: {srv: {command: [prog], prefix: $X}}\n", one: "name", other: "none", engine: true,
 		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.File.Upstreams["srv"].Prefix) }, first: "name", then: "none"},
 	{key: "upstreams.*.enabled", text: "version: 1\nupstreams: {srv: {command: [prog], enabled: $X}}\n", one: "[a]", other: "[a, b]", engine: true,
@@ -677,4 +692,14 @@ func over(t testing.TB, c *Config) string {
 		}
 	}
 	return fmt.Sprint(d.Effect, " ", d.Class, " ", strings.Join(d.Confine.Network.Hosts, " "))
+}
+
+// withAuth is a configuration with a server that proves itself so.
+func withAuth(auth string) string {
+	return "version: 1\nupstreams: {srv: {url: https://a.example/mcp, auth: {" + auth + "}}}\n"
+}
+
+func authOf(_ testing.TB, c *Config) string {
+	proof, _ := c.File.Upstreams["srv"].Proof("srv")
+	return proof.Auth.String()
 }

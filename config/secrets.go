@@ -6,8 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/writ-run/writ/policy"
 	"github.com/writ-run/writ/secret"
 	"github.com/writ-run/writ/strict"
 )
@@ -82,7 +84,7 @@ func (c *Config) checkSecrets(d *strict.File) {
 // cannot be had as things are is said, and no reason not to load: it may come later.
 func (c *Config) secretFile(d *strict.File, key string, r secret.Ref) {
 	warn := func(format string, args ...any) {
-		c.Warnings = append(c.Warnings, fmt.Sprintf("%s: %s: %s: ", c.At(key), key, r)+fmt.Sprintf(format, args...))
+		c.Warnings = append(c.Warnings, fmt.Sprintf("%s:%d: %s: %s: ", d.Name, d.Lines()[key], key, r)+fmt.Sprintf(format, args...))
 	}
 	switch {
 	case r.Backend == "vault" && c.File.Secrets.Vault == nil:
@@ -91,6 +93,12 @@ func (c *Config) secretFile(d *strict.File, key string, r secret.Ref) {
 		if real, ok := c.path(d, key, r.Name); ok {
 			c.secretFiles = append(c.secretFiles, real)
 			c.secretKeys = append(c.secretKeys, key)
+			for _, name := range sorted(c.workspaces) { // those that were checked before; the others are checked with it
+				project := c.workspaces[name].Project
+				if sameDirectory(c.trails[key], project) != "" || slices.ContainsFunc(c.trails[key], func(at string) bool { return policy.Below(at, project) }) {
+					d.Reject(key, "%s lies in the workspace %s, where agents write; move it", r.Name, name)
+				}
+			}
 			if _, err := os.Stat(real); errors.Is(err, fs.ErrNotExist) {
 				warn("there is no such file; make it, with mode 0600")
 			}

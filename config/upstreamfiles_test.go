@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/writ-run/writ/secret"
 )
 
 // servers writes files of servers beside the configuration; a text may begin with a mode.
@@ -89,6 +91,13 @@ func TestServerFilesRefused(t *testing.T) {
 		"one unread":         {files: map[string]string{"a.yaml": "command: x\n"}, want: "upstreams/a.yaml:1: command: must be a list, not text"},
 		"an address":         {files: map[string]string{"a.yaml": "url: http://a.example\n"}, want: `upstreams/a.yaml:1: url: "http://a.example" is not https; only an address of this machine (127.0.0.1, [::1], localhost) can do without`},
 		"a box of none":      {files: map[string]string{"a.yaml": "url: https://a.example\nwrite: [/x]\n"}, want: "upstreams/a.yaml:2: write: is for a program in a box, and this server is reached by its url; remove it"},
+		"writ's own":         {files: map[string]string{"a.yaml": good + "write: [$DIR/conf/upstreams]\n"}, want: "upstreams/a.yaml:2: write[0]: $DIR/conf/upstreams is writ's own, which no box reaches; name another directory"},
+		"above writ's own":   {files: map[string]string{"a.yaml": good + "read: [$DIR]\n"}},
+		"proof of a program": {files: map[string]string{"a.yaml": good + "auth: {type: bearer, secret: 'store:a'}\n"}, want: `upstreams/a.yaml:2: auth: is for a server that is reached by its url; a program gets credentials as variables: secret_env: {NAME: "store:NAME"}`},
+		"variables of none":  {files: map[string]string{"a.yaml": "url: https://a.example\nsecret_env: {A: 'store:a'}\n"}, want: "upstreams/a.yaml:2: secret_env: is for a program in a box, and this server is reached by its url; remove it"},
+		"said twice":         {files: map[string]string{"a.yaml": good + "env: {A: x}\nsecret_env: {A: 'store:a'}\n"}, want: "upstreams/a.yaml:3: secret_env.A: env says this variable, too; keep one"},
+		"sent twice":         {files: map[string]string{"a.yaml": "url: https://a.example\nheaders: {authorization: x}\nauth: {type: bearer, secret: 'store:a'}\n"}, want: "upstreams/a.yaml:2: headers.authorization: auth sends this header; keep one"},
+		"a secret in reach":  {files: map[string]string{"a.yaml": good + "secret_env: {A: 'file:$DIR/ws/key'}\n"}, text: "workspaces: {main: {path: $DIR/ws}}\n", want: "upstreams/a.yaml:2: secret_env.A: $DIR/ws/key lies in the workspace main, where agents write; move it"},
 		"a time":             {files: map[string]string{"a.yaml": good + "call_timeout: 11m\n"}, want: "upstreams/a.yaml:2: call_timeout: must be over 0 and at most 10m"},
 		"its name":           {files: map[string]string{"A.yaml": good}, want: "upstreams/A.yaml: use a-z, 0-9, - and single _ between them, at most 32, such as my_server"},
 		"our name":           {files: map[string]string{"writ-x.yaml": good}, want: "upstreams/writ-x.yaml: the name is writ's own; choose another"},
@@ -167,7 +176,8 @@ func TestServerText(t *testing.T) {
 	odd := "a \"b\" \\ ${X} #: é 🦊 \t\n'{}[]&*!%@\u2028"
 	u := Upstream{
 		Command: []string{"/x", odd, "null", "7"}, Dir: "/d", Env: map[string]string{"K": odd, "no": "true"}, Read: []string{"/r"}, Write: []string{"/w"}, Hosts: []string{"a.example:443"},
-		URL: "https://x.example", Headers: map[string]string{"X-A": "v: w"}, Prefix: "none", Enabled: []string{odd}, Disabled: []string{"y"},
+		SecretEnv: map[string]secret.Ref{"T": {Backend: "store", Name: "t"}}, URL: "https://x.example", Headers: map[string]string{"X-A": "v: w"},
+		Auth: Auth{Type: "headers", Secret: secret.Ref{Backend: "vault", Name: "a/b", Field: odd}, Header: odd, User: odd, TokenURL: odd, ClientID: odd, Scopes: []string{odd}, Headers: map[string]secret.Ref{"X-B": {Backend: "env", Name: "B"}}}, Prefix: "none", Enabled: []string{odd}, Disabled: []string{"y"},
 		Cacheable: []string{"c"}, Relay: []Relay{"sampling"}, CallTimeout: Duration(90e9), ConnectTimeout: Duration(15e9), ReadAction: "web:read",
 	}
 	v := reflect.ValueOf(u)

@@ -13,7 +13,11 @@ import (
 
 	"github.com/writ-run/writ/action"
 	"github.com/writ-run/writ/host"
+	"github.com/writ-run/writ/policy"
+	"github.com/writ-run/writ/secret"
 	"github.com/writ-run/writ/strict"
+	"github.com/writ-run/writ/tool/external"
+	"github.com/writ-run/writ/wire"
 )
 
 // Upstream is an MCP server whose tools agents may use: a program that speaks on
@@ -22,12 +26,15 @@ type Upstream struct {
 	Command []string          `yaml:"command"` // a program and its arguments
 	Dir     string            `yaml:"dir"`     // where it starts; empty: the first directory it may write, or /
 	Env     map[string]string `yaml:"env"`     // added to its environment
-	Read    []string          `yaml:"read"`    // what its box may read besides the system
-	Write   []string          `yaml:"write"`   // and write
-	Hosts   []string          `yaml:"hosts"`   // and reach; empty: it has no network
+	// SecretEnv is variables whose values are kept elsewhere, and looked up when it starts.
+	SecretEnv map[string]secret.Ref `yaml:"secret_env"`
+	Read      []string              `yaml:"read"`  // what its box may read besides the system
+	Write     []string              `yaml:"write"` // and write
+	Hosts     []string              `yaml:"hosts"` // and reach; empty: it has no network
 
 	URL     string            `yaml:"url"` // https, or http of this machine
 	Headers map[string]string `yaml:"headers"`
+	Auth    Auth              `yaml:"auth"` // as a connection has it
 
 	Prefix         Prefix   `yaml:"prefix"`
 	Enabled        []string `yaml:"enabled"`  // of its tools, by its own names; empty: all
@@ -44,7 +51,7 @@ type Upstream struct {
 
 // InForce is the server with what holds where nothing is written.
 func (u Upstream) InForce() Upstream {
-	u.Prefix = cmp.Or(u.Prefix, "name")
+	u.Prefix, u.Auth.Type = cmp.Or(u.Prefix, "name"), cmp.Or(u.Auth.Type, "none")
 	u.CallTimeout = cmp.Or(u.CallTimeout, Duration(30*time.Second))
 	u.ConnectTimeout = cmp.Or(u.ConnectTimeout, Duration(10*time.Second))
 	u.ReadAction = cmp.Or(u.ReadAction, action.MCP.Default())
@@ -85,12 +92,16 @@ func (c *Config) checkUpstream(d *strict.File, key, name string, u Upstream) Ups
 		}
 	case u.URL != "":
 		c.checkRemote(d, key, u)
+	default:
+		c.checkProgram(d, key, u)
 	}
 	for _, k := range []string{"read", "write"} {
 		paths := map[string]*[]string{"read": &u.Read, "write": &u.Write}[k]
 		for i, p := range *paths {
-			if real, ok := c.path(d, fmt.Sprintf("%s[%d]", strict.Member(key, k), i), p); ok {
+			at := fmt.Sprintf("%s[%d]", strict.Member(key, k), i)
+			if real, ok := c.path(d, at, p); ok {
 				(*paths)[i] = real
+				c.reachable(d, at, real)
 			}
 		}
 	}
@@ -108,7 +119,7 @@ func (c *Config) checkUpstream(d *strict.File, key, name string, u Upstream) Ups
 	if len(u.Command) > 0 {
 		u.Command = slices.Clone(u.Command)
 		for i, a := range u.Command {
-			u.Command[i] = atHome(a)
+			u.Command[i] = AtHome(a)
 		}
 	}
 	if u.ReadAction != "" && !c.Types.Has(u.ReadAction) {
@@ -122,9 +133,9 @@ func (c *Config) checkUpstream(d *strict.File, key, name string, u Upstream) Ups
 	return u
 }
 
-// atHome is an argument with ~/ at its beginning as a shell would have it. A program gets
+// AtHome is an argument with ~/ at its beginning as a shell would have it. A program gets
 // no shell, and would look for a directory of that name.
-func atHome(arg string) string {
+func AtHome(arg string) string {
 	home, err := os.UserHomeDir()
 	if rest, ok := strings.CutPrefix(arg, "~/"); ok && err == nil {
 		return filepath.Join(home, rest)
@@ -140,9 +151,60 @@ func (c *Config) checkRemote(d *strict.File, key string, u Upstream) {
 	if _, err := Endpoint(u.URL); err != nil {
 		d.Reject(strict.Member(key, "url"), "%v", err)
 	}
-	for k, given := range map[string]bool{"dir": u.Dir != "", "env": len(u.Env) > 0, "read": len(u.Read) > 0, "write": len(u.Write) > 0, "hosts": len(u.Hosts) > 0} {
+	c.checkAuth(d, strict.Member(key, "auth"), u.Auth)
+	for name := range u.Headers {
+		if slices.ContainsFunc(u.Auth.sends(), func(h string) bool { return strings.EqualFold(h, name) }) {
+			d.Reject(strict.Member(strict.Member(key, "headers"), name), "auth sends this header; keep one")
+		}
+	}
+	for k, given := range map[string]bool{"dir": u.Dir != "", "env": len(u.Env) > 0, "secret_env": len(u.SecretEnv) > 0, "read": len(u.Read) > 0, "write": len(u.Write) > 0, "hosts": len(u.Hosts) > 0} {
 		if given {
 			d.Reject(strict.Member(key, k), "is for a program in a box, and this server is reached by its url; remove it")
+		}
+	}
+}
+
+// Proof is how a server at a url is proven: a connection of which nothing but that is used.
+func (u Upstream) Proof(name string) (external.Connection, error) {
+	canonical, err := wire.Marshal(map[string]any{"upstream": name, "auth": u.InForce().Auth})
+	return external.Connection{Name: strict.Member("upstreams", name), Digest: wire.Digest(canonical), Auth: u.InForce().Auth.made()}, err
+}
+
+// sends are the headers that credentials go in.
+func (a Auth) sends() []string {
+	switch a.Type {
+	case "api_key":
+		return []string{a.Header}
+	case "headers":
+		return sorted(a.Headers)
+	case "", "none":
+		return nil
+	}
+	return []string{"Authorization"}
+}
+
+func (c *Config) checkProgram(d *strict.File, key string, u Upstream) {
+	if u.Auth.Type != "" || u.Auth.Secret != (secret.Ref{}) || len(u.Auth.Headers) > 0 {
+		d.Reject(strict.Member(key, "auth"), "is for a server that is reached by its url; a program gets credentials as variables: secret_env: {NAME: \"store:NAME\"}")
+	}
+	for _, name := range sorted(u.SecretEnv) {
+		at := strict.Member(strict.Member(key, "secret_env"), name)
+		if _, twice := u.Env[name]; twice {
+			d.Reject(at, "env says this variable, too; keep one")
+		}
+		if !secret.ValidVariable(name) {
+			d.Reject(at, "this is no name of a variable; write letters, digits and _")
+		}
+		c.secretFile(d, at, u.SecretEnv[name])
+	}
+}
+
+// reachable refuses what no box reaches: a server that is given it does not start.
+func (c *Config) reachable(d *strict.File, key, path string) {
+	for _, own := range c.Own() {
+		if own != "" && policy.Below(path, own) {
+			d.Reject(key, "%s is writ's own, which no box reaches; name another directory", path)
+			return
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/writ-run/writ/secret"
 	"github.com/writ-run/writ/wire"
 )
 
@@ -42,11 +43,15 @@ func (u Upstream) Text() []byte {
 	list("command", u.Command)
 	one("dir", u.Dir)
 	table("env", u.Env)
+	table("secret_env", texts(u.SecretEnv))
 	list("read", u.Read)
 	list("write", u.Write)
 	list("hosts", u.Hosts)
 	one("url", u.URL)
 	table("headers", u.Headers)
+	if auth := u.Auth.text(); auth != "" {
+		fmt.Fprintf(&b, "auth: %s\n", auth)
+	}
 	one("prefix", string(u.Prefix))
 	list("enabled", u.Enabled)
 	list("disabled", u.Disabled)
@@ -56,6 +61,45 @@ func (u Upstream) Text() []byte {
 	lasts("connect_timeout", u.ConnectTimeout)
 	one("read_action", string(u.ReadAction))
 	return b.Bytes()
+}
+
+// text is it on one line; empty where there is nothing to say.
+func (a Auth) text() string {
+	var parts []string
+	one := func(key, v string) {
+		if v != "" {
+			parts = append(parts, key+": "+quoted(v))
+		}
+	}
+	one("type", string(a.Type))
+	one("secret", a.Secret.String())
+	one("header", a.Header)
+	one("user", a.User)
+	one("token_url", a.TokenURL)
+	one("client_id", a.ClientID)
+	if len(a.Scopes) > 0 {
+		parts = append(parts, "scopes: ["+strings.Join(mapped(a.Scopes, quoted), ", ")+"]")
+	}
+	if len(a.Headers) > 0 {
+		var each []string
+		for _, k := range sorted(a.Headers) {
+			each = append(each, quoted(k)+": "+quoted(a.Headers[k].String()))
+		}
+		parts = append(parts, "headers: {"+strings.Join(each, ", ")+"}")
+	}
+	if parts == nil {
+		return ""
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
+}
+
+// texts is references as they are written.
+func texts(refs map[string]secret.Ref) map[string]string {
+	out := map[string]string{}
+	for k, r := range refs {
+		out[k] = r.String()
+	}
+	return out
 }
 
 func mapped[T any](vs []T, f func(T) string) []string {

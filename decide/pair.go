@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/writ-run/writ"
@@ -71,12 +72,17 @@ func permit(a *access.Agent, t *tool.Tool) writ.Reason {
 
 // Remedy is what an operator does so that an agent may use tools: all those of a server
 // by its name, or one that is no server's, or does not have it in its own.
-func Remedy(agent, server, tool string) string {
-	entry := tool
-	if server != "" && strings.HasPrefix(tool, server+"__") {
-		entry = "@" + server
+func Remedy(agent, server string, tools ...string) string {
+	var entries []string
+	for _, t := range tools {
+		if server != "" && strings.HasPrefix(t, server+"__") {
+			t = "@" + server
+		}
+		if entry := strconv.Quote(t); !slices.Contains(entries, entry) {
+			entries = append(entries, entry)
+		}
 	}
-	return fmt.Sprintf("an operator adds allowed: [%q] to agents.%s, then: writ config reload", entry, agent)
+	return fmt.Sprintf("an operator adds allowed: [%s] to agents.%s, then: writ config reload", strings.Join(entries, ", "), agent)
 }
 
 func (p *pair) say(reasons ...writ.Reason) {

@@ -11,7 +11,9 @@ import (
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/approval"
 	"github.com/writ-run/writ/store"
+	"github.com/writ-run/writ/tool"
 	"github.com/writ-run/writ/tool/admin"
+	"github.com/writ-run/writ/upstream"
 )
 
 // reads are the operations that change nothing.
@@ -226,7 +228,36 @@ func (a *administration) showTool(ctx context.Context, c writ.Call, args admin.A
 	if err != nil {
 		return nil, err
 	}
-	return map[string]any{"definition": json.RawMessage(t.Canonical()), "digest": t.Digest.String(), "unavailable": a.unavailable(ctx, c, t.Name)}, nil
+	shown, err := ForAgents(t)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"definition": shown, "digest": t.Digest.String(), "unavailable": a.unavailable(ctx, c, t.Name)}, nil
+}
+
+// ForAgents is a tool's definition without which program or address its server is, and
+// what that is given: those are the operator's to see.
+func ForAgents(t *tool.Tool) (json.RawMessage, error) {
+	if t.Runner.Kind != tool.MCP {
+		return json.RawMessage(t.Canonical()), nil
+	}
+	var d map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(t.Canonical()), &d); err != nil {
+		return nil, err
+	}
+	var runner struct {
+		Kind tool.RunnerKind     `json:"kind"`
+		Spec upstream.RunnerSpec `json:"spec"`
+	}
+	if err := json.Unmarshal(d["runner"], &runner); err != nil {
+		return nil, err
+	}
+	runner.Spec.At = upstream.Place{}
+	var err error
+	if d["runner"], err = json.Marshal(runner); err != nil {
+		return nil, err
+	}
+	return json.Marshal(d)
 }
 
 // invocation finds a call that is the caller's, or of an agent below it.

@@ -139,11 +139,20 @@ func held(t *tool.Tool, accepted map[string]store.Definition) string {
 	was, known := accepted[t.Name]
 	switch {
 	case !known:
-		return fmt.Sprintf("tool %s is new and suspended until a person accepts it: writ tool accept %s", t.Name, t.Name)
+		return fmt.Sprintf("tool %s is new and suspended until a person accepts it: %s", t.Name, accepting(t, "accept"))
 	case was.Digest != t.Digest.String():
-		return fmt.Sprintf("tool %s changed and is suspended until a person accepts it: writ tool diff %s", t.Name, t.Name)
+		return fmt.Sprintf("tool %s changed and is suspended until a person accepts it: %s", t.Name, accepting(t, "diff"))
 	}
 	return ""
+}
+
+// accepting is what shows a person what a definition is, or what changed in it, and has it
+// accepted.
+func accepting(t *tool.Tool, verb string) string {
+	if t.Server != nil {
+		return "writ upstream accept " + t.Server.Name
+	}
+	return "writ tool " + verb + " " + t.Name
 }
 
 // addAgents adds the configured agents and the children they made since. A child

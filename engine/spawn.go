@@ -13,7 +13,6 @@ import (
 	"github.com/writ-run/writ/ledger"
 	"github.com/writ-run/writ/sandbox"
 	"github.com/writ-run/writ/sandbox/docker"
-	"github.com/writ-run/writ/sandbox/reach"
 	"github.com/writ-run/writ/sandbox/unasked"
 	"github.com/writ-run/writ/wire"
 )
@@ -29,16 +28,15 @@ type program struct {
 // and nothing else. Nothing runs that is not written down first (I3).
 func (u *upstreams) spawn(ctx context.Context, s *server) (program, error) {
 	confine, dir := u.confinement(s)
-	spec := sandbox.Spec{Argv: s.cfg.Command, Dir: dir, Given: s.cfg.Env, Alone: true, Serves: true}
+	given, err := s.secret.given(ctx, s.cfg.Env)
+	if err != nil {
+		return program{}, err
+	}
+	spec := sandbox.Spec{Argv: s.cfg.Command, Dir: dir, Given: given, Alone: true, Serves: true}
 	if len(s.cfg.Hosts) == 0 {
 		spec.Env = sandbox.Offline()
 	}
-	for name := range s.cfg.Env {
-		if why := reach.NeverGiven(name); why != "" {
-			return program{}, writ.Fail(writ.Invalid, fmt.Sprintf("env %q does not reach a program in a box: %s; remove it from the server's configuration", name, why), nil)
-		}
-	}
-	err := u.e.ledger.Append(ctx, ledger.Entry{Kind: "upstream.started", Data: []wire.Field{
+	err = u.e.ledger.Append(ctx, ledger.Entry{Kind: "upstream.started", Data: []wire.Field{
 		wire.Str("server", s.name), wire.Str("program", s.cfg.Command[0]), wire.Int("arguments", int64(len(s.cfg.Command)-1)),
 	}})
 	if err != nil {

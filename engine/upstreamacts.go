@@ -24,7 +24,8 @@ type UpstreamTest struct {
 	Failed string   // what went wrong then; empty: nothing did
 	// Outside are, where it failed, paths that its command names and its box does not reach.
 	Outside []string
-	Tools   int // it offers, with methods of it that count as tools
+	Hints   []string // what else is known that may be why, with what to do
+	Tools   int      // it offers, with methods of it that count as tools
 
 	// Of those, by the definitions that people accepted: how many are as they were, which
 	// are not, which nobody has accepted; and which were there and are not offered.
@@ -41,6 +42,7 @@ func (e *Engine) TestUpstream(ctx context.Context, name string) (UpstreamTest, e
 		return UpstreamTest{}, err
 	}
 	var out UpstreamTest
+	began := time.Now()
 	took := make(chan string, 1)
 	spec := e.upstreams.spec(s)
 	spec.OnChange, spec.Options.Notice = nil, func(string, json.RawMessage) {}
@@ -69,6 +71,7 @@ func (e *Engine) TestUpstream(ctx context.Context, name string) (UpstreamTest, e
 	}
 	if err != nil {
 		out.Failed, out.Outside = s.why(cmp.Or(probe.State().Err, err)), s.outside()
+		out.Hints = e.hints(s, out.Failed, began)
 		return out, nil
 	}
 	offer, _ := probe.Offer()

@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -72,6 +73,9 @@ type server struct {
 	way  *Way   // to where it listens; nil: it is a program
 	own  bool   // it is the embedding program's
 	is   string // cfg, to tell whether it changed
+
+	secret *credentials // what of it is kept elsewhere
+	begun  time.Time
 }
 
 // keep starts the servers of a configuration, and ends those that are not in it any
@@ -111,7 +115,10 @@ func (u *upstreams) start(name string, cfg config.Upstream) (*server, error) {
 		return nil, err
 	}
 	ours := func(o Server) bool { return o.Name == name }
-	s := &server{name: name, cfg: cfg, is: is, own: slices.ContainsFunc(u.own, ours)}
+	s := &server{name: name, cfg: cfg, is: is, own: slices.ContainsFunc(u.own, ours), begun: time.Now()}
+	if s.secret, err = u.e.credentials(name, cfg); err != nil {
+		return nil, err
+	}
 	if cfg.URL != "" {
 		to, err := config.Endpoint(cfg.URL)
 		if err != nil {
@@ -130,7 +137,7 @@ func (u *upstreams) spec(s *server) upstream.Spec {
 	name, cfg := s.name, s.cfg
 	return upstream.Spec{
 		Name: name, ConnectTimeout: time.Duration(cfg.InForce().ConnectTimeout), CallTimeout: time.Duration(cfg.InForce().CallTimeout), Enabled: cfg.Enabled, Disabled: cfg.Disabled,
-		Options: upstream.Options{Version: Version(), Log: u.e.log,
+		Options: upstream.Options{Version: Version(), Log: u.e.log, Hide: s.secret.hide,
 			Sampling: slices.Contains(cfg.Relay, "sampling"), Elicitation: slices.Contains(cfg.Relay, "elicitation"),
 			Notice: func(method string, params json.RawMessage) { u.noticed(name, method, params) }},
 		Connect: func(ctx context.Context, o upstream.Options) (*upstream.Conn, error) { return u.connect(ctx, s, o) },
@@ -167,7 +174,7 @@ func (u *upstreams) connect(ctx context.Context, s *server, o upstream.Options) 
 	var conn *upstream.Conn
 	var err error
 	if s.cfg.URL != "" {
-		conn, err = upstream.HTTP(ctx, s.cfg.URL, upstream.Client(s.cfg.Headers, s.way.Dial), o)
+		conn, err = upstream.HTTP(ctx, s.cfg.URL, upstream.Client(s.cfg.Headers, s.secret, s.way.Dial), o)
 	} else {
 		conn, err = u.stdio(ctx, s, o)
 	}
@@ -194,7 +201,7 @@ func (u *upstreams) stdio(ctx context.Context, s *server, o upstream.Options) (*
 	}
 	conn, err := upstream.Stdio(ctx, p.from, p.to, o)
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = fmt.Errorf("it did not answer within %s%s", s.cfg.InForce().ConnectTimeout, p.said.after(", and said meanwhile:"))
+		err = fmt.Errorf("it did not answer within %s (connect_timeout)%s", s.cfg.InForce().ConnectTimeout, p.said.after(", and said meanwhile:"))
 	}
 	return conn, err
 }
@@ -216,13 +223,38 @@ func (u *upstreams) Close() error {
 func (s *server) at() upstream.Place {
 	c, shown := s.cfg, s.cfg.Shown()
 	p := upstream.Place{
-		Command: shown.Command, Dir: c.Dir, Read: c.Read, Write: c.Write, Hosts: c.Hosts, Env: slices.Sorted(maps.Keys(c.Env)), URL: shown.URL, Headers: slices.Sorted(maps.Keys(c.Headers)), Digest: "?",
+		Command: shown.Command, Dir: c.Dir, Read: c.Read, Write: c.Write, Hosts: c.Hosts, URL: shown.URL, Digest: "?",
+		Env: sayable(c.Env, shown.Env), Headers: sayable(c.Headers, shown.Headers), SecretEnv: map[string]string{},
 	}
-	text, err := wire.Marshal(map[string]any{"command": c.Command, "dir": c.Dir, "url": c.URL, "env": c.Env, "headers": c.Headers, "read": c.Read, "write": c.Write, "hosts": c.Hosts})
+	for name, ref := range c.SecretEnv {
+		p.SecretEnv[name] = ref.String()
+	}
+	if c.InForce().Auth.Type != "none" {
+		p.Auth = s.secret.over.Auth.String()
+	}
+	all := map[string]any{"command": c.Command, "dir": c.Dir, "url": c.URL, "env": c.Env, "headers": c.Headers, "read": c.Read, "write": c.Write, "hosts": c.Hosts}
+	if p.Auth != "" || len(p.SecretEnv) > 0 { // by reference: another value of the same is no other server
+		all["auth"], all["secret_env"] = c.Auth, c.SecretEnv
+	}
+	text, err := wire.Marshal(all)
 	if err == nil {
 		p.Digest = wire.Digest(text).String()
 	}
 	return p
+}
+
+// sayable is values as they are shown. A hidden one has a mark that is another for most other
+// values, and that very many have: which of them changed can be told, and no guess be held
+// against it that the digest of all could not be.
+func sayable(values, shown map[string]string) map[string]string {
+	out := map[string]string{}
+	for k, v := range values {
+		if out[k] = shown[k]; shown[k] == config.Hidden {
+			sum := wire.Digest("mark\x00" + k + "\x00" + v)
+			out[k] += " #" + hex.EncodeToString(sum[:2])
+		}
+	}
+	return out
 }
 
 // reach is what a server reaches, as whoever decides about its calls is shown it.

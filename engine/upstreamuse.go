@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/config"
 	"github.com/writ-run/writ/decide"
 	"github.com/writ-run/writ/policy"
 	"github.com/writ-run/writ/sandbox"
@@ -33,7 +35,11 @@ func (r *rules) unused(s *server, tools []UpstreamTool) string {
 	if len(tools) == 0 || first == "" {
 		return ""
 	}
-	return "no agent may use its tools: " + decide.Remedy(first, s.name, tools[0].Name)
+	var names []string
+	for _, t := range tools {
+		names = append(names, t.Name)
+	}
+	return "no agent may use its tools: " + decide.Remedy(first, s.name, names...)
 }
 
 // asks is why calls of a tool ask a person, each reason with the agents that it holds for:
@@ -90,47 +96,121 @@ func (r *rules) moved(s *server, name string) []Change {
 	for _, c := range []Change{
 		{"program", strings.Join(was.Command, " "), strings.Join(is.Command, " ")}, {"starts in", was.Dir, is.Dir}, {"url", was.URL, is.URL},
 		{"reads", strings.Join(was.Read, ", "), strings.Join(is.Read, ", ")}, {"writes", strings.Join(was.Write, ", "), strings.Join(is.Write, ", ")}, {"reaches", strings.Join(was.Hosts, ", "), strings.Join(is.Hosts, ", ")},
-		{"env", strings.Join(was.Env, " "), strings.Join(is.Env, " ")}, {"headers", strings.Join(was.Headers, " "), strings.Join(is.Headers, " ")},
+		{"proof", was.Auth, is.Auth},
 	} {
 		if c.Was != c.Is {
 			out = append(out, c)
 		}
 	}
-	if out == nil { // only in what is not shown
-		out = []Change{{"values", "of the command, env, url or headers, which are hidden", "others"}}
+	for what, sides := range map[string][2]map[string]string{"env ": {was.Env, is.Env}, "header ": {was.Headers, is.Headers}, "secret_env ": {was.SecretEnv, is.SecretEnv}} {
+		out = append(out, differ(what, sides[0], sides[1])...)
+	}
+	slices.SortStableFunc(out, func(a, b Change) int { return cmp.Compare(a.Key, b.Key) })
+	if out == nil && is.URL != "" {
+		out = []Change{{"url", "with a user or a query that is hidden", "with another one"}}
+	}
+	if out == nil {
+		out = []Change{{"program", "with an argument or a value that is hidden", "with another one"}}
 	}
 	return out
 }
 
-// outside are existing paths that a command names and its box does not reach, as far as
-// that can be told. Of a script that an interpreter runs it is the directory: the rest of
-// the program lies beside it.
-func (s *server) outside() []string {
-	if len(s.cfg.Command) == 0 || s.own {
+// differ names the values that are not what they were. Hidden ones stay so.
+func differ(what string, was, is map[string]string) []Change {
+	var out []Change
+	for _, name := range slices.Sorted(maps.Keys(is)) {
+		before, there := was[name]
+		switch now := is[name]; {
+		case before == now:
+		case strings.HasPrefix(now, config.Hidden) && strings.HasPrefix(before, config.Hidden):
+			out = append(out, Change{what + name, "a value that is hidden", "another one"})
+		case there:
+			out = append(out, Change{what + name, bare(before), bare(now)})
+		default:
+			out = append(out, Change{what + name, "", bare(now)})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(was)) {
+		if _, there := is[name]; !there {
+			out = append(out, Change{what + name, bare(was[name]), ""})
+		}
+	}
+	return out
+}
+
+// bare is a value as it is shown, without its mark.
+func bare(v string) string {
+	if strings.HasPrefix(v, config.Hidden) {
+		return config.Hidden
+	}
+	return v
+}
+
+// Outside are existing paths that a server's command names and its box does not reach, as
+// far as that can be told.
+func Outside(u config.Upstream) []string {
+	if len(u.Command) == 0 {
 		return nil
 	}
-	roots := slices.Concat(sandbox.Programs(), s.cfg.Read, s.cfg.Write)
+	var roots []string
+	for _, p := range slices.Concat(sandbox.Programs(), u.Read, u.Write) {
+		if real, err := filepath.EvalSymlinks(config.AtHome(p)); err == nil {
+			p = real
+		}
+		roots = append(roots, p)
+	}
 	var out []string
-	for i, arg := range s.cfg.Command[1:] {
+	for _, arg := range u.Command[1:] {
 		if _, v, ok := strings.Cut(arg, "="); ok && strings.HasPrefix(arg, "-") {
 			arg = v
 		}
+		arg = config.AtHome(arg)
 		real, err := filepath.EvalSymlinks(arg)
 		if err != nil || !filepath.IsAbs(arg) || slices.ContainsFunc(roots, func(root string) bool { return policy.Below(real, root) }) {
 			continue
-		}
-		info, err := os.Stat(real)
-		if err == nil && i == 0 && info.Mode().IsRegular() && interprets(s.cfg.Command[0]) {
-			arg = filepath.Dir(real)
-			if above, _, ok := strings.Cut(real, "/node_modules/"); ok { // with what it depends on
-				arg = above + "/node_modules"
-			}
 		}
 		if !slices.Contains(out, arg) {
 			out = append(out, arg)
 		}
 	}
 	return out
+}
+
+// outside is Outside of a server that runs; of an embedding program's nothing is known.
+func (s *server) outside() []string {
+	if s.own {
+		return nil
+	}
+	return Outside(s.cfg)
+}
+
+// ScriptAt is which argument of a command is the script that an interpreter runs; 0: none.
+func ScriptAt(command []string) int {
+	if len(command) == 0 || !interprets(command[0]) {
+		return 0
+	}
+	for i, arg := range command[1:] {
+		switch {
+		case arg == "-c" || arg == "-e" || arg == "-m" || arg == "--": // what follows is no script, or somebody took care
+			return 0
+		case !strings.HasPrefix(arg, "-"):
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// Script is the path of the script that a server is, where it is one.
+func Script(u config.Upstream) string {
+	i := ScriptAt(u.Command)
+	if i == 0 {
+		return ""
+	}
+	path := config.AtHome(u.Command[i])
+	if info, err := os.Stat(path); err != nil || !filepath.IsAbs(path) || !info.Mode().IsRegular() {
+		return ""
+	}
+	return path
 }
 
 // interprets reports whether a program is one that runs a script.

@@ -24,10 +24,15 @@ type Upstream struct {
 	Server config.Upstream // its configuration, as it may be shown
 	Box    string          // the sandbox its program is in; empty: the best there is
 
+	Auth      string            // how it is proven, by reference
+	SecretEnv map[string]string // references of its variables
+	Secrets   []string          // all references
+
 	State    string // idle, starting, reading, ready, failed, closed
 	Since    string
 	Failed   string   // why it is not connected
 	Outside  []string // where it failed: paths that its command names and its box does not reach
+	Hints    []string // what else is known that may be why, with what to do
 	Next     string   // when it is tried again
 	Failures int      // in a row
 	Version  string   // of the protocol
@@ -95,12 +100,18 @@ func (e *Engine) showUpstream(s *server) Upstream {
 		State: string(state.Phase), Since: stamp(state.Since), Next: stamp(state.Next), Failures: state.Failures, Version: cmp.Or(state.Version, offer.Version),
 		Resources: len(offer.Resources) + len(offer.Templates), Prompts: len(offer.Prompts),
 	}
+	at := s.at()
+	v.Auth, v.SecretEnv = at.Auth, at.SecretEnv
+	for _, ref := range s.secret.refs() {
+		v.Secrets = append(v.Secrets, ref.String())
+	}
 	if now, ok := s.Offer(); ok && state.Phase == upstream.Ready && now.Digest != offer.Digest {
 		v.State = reading
 	}
 	if state.Err != nil {
 		v.Failed, v.Outside = s.why(state.Err), s.outside()
 	}
+	v.Hints = e.hints(s, v.Failed, s.begun)
 	for _, name := range slices.Sorted(maps.Keys(r.defined)) {
 		if r.files[name] == fromServer+s.name {
 			v.Tools = append(v.Tools, r.upstreamTool(name))
@@ -113,7 +124,7 @@ func (e *Engine) showUpstream(s *server) Upstream {
 	v.Refused = slices.Clone(offer.Refused)
 	for _, x := range r.refused {
 		if own, ours := strings.CutPrefix(x.Name, s.name+": "); ours {
-			v.Refused = append(v.Refused, upstream.Refusal{Name: "tool " + own, Why: x.Why})
+			v.Refused = append(v.Refused, upstream.Refusal{Name: "tool " + own, Why: x.Why, With: x.With})
 		}
 	}
 	return v

@@ -119,3 +119,23 @@ func TestUpstreamRefused(t *testing.T) {
 		t.Errorf("it is %s", got)
 	}
 }
+
+// Agents are not told which address a server's tool is of, or what it is given.
+func TestUpstreamForAgents(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answering(t, l, "look")
+	f := newFixture(t, agentsText+"upstreams: {web: {url: 'http://"+l.Addr().String()+"/mcp', headers: {X-Plain: visible}}}\n", Options{})
+	f.shown("web", "ready")
+	made := f.at().defined["web__look"]
+	if whole := made.Canonical(); !strings.Contains(whole, l.Addr().String()) || !strings.Contains(whole, "visible") {
+		t.Fatalf("the control: %s", whole)
+	}
+	shown, err := ForAgents(made)
+	f.must(err)
+	if text := string(shown); strings.Contains(text, l.Addr().String()) || strings.Contains(text, "visible") || !strings.Contains(text, `"server":"web"`) {
+		t.Errorf("%s", text)
+	}
+}

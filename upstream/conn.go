@@ -34,6 +34,10 @@ type Options struct {
 	Changed func(list string)
 	Notice  func(method string, params json.RawMessage)
 
+	// Hide takes what nobody is to see, such as the credentials that were sent, out of a
+	// message before anything of it is used. What it changed is JSON still, or is refused.
+	Hide func([]byte) []byte
+
 	Log *slog.Logger // nil: nothing is logged
 }
 
@@ -48,6 +52,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Notice == nil {
 		o.Notice = func(string, json.RawMessage) {}
+	}
+	if o.Hide == nil {
+		o.Hide = func(b []byte) []byte { return b }
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -165,7 +172,7 @@ func (c *Conn) Close() error {
 func (c *Conn) fail(why error) {
 	c.unwind.Do(func() {
 		c.mu.Lock()
-		c.end(why)
+		c.end(hiding(why, c.o.Hide))
 		c.mu.Unlock()
 		c.link.close()
 	})

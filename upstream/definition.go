@@ -69,17 +69,22 @@ type RunnerSpec struct {
 // Place is the program, or the address, that a tool is of, as people may see it: what
 // looks like a secret is not in it. Digest covers all of it as it really is, and the
 // values of the environment and the headers, which decide what a program loads and as
-// whom a server answers.
+// whom a server answers. What is kept elsewhere is in both by reference.
 type Place struct {
 	Command []string `json:"command,omitempty"`
 	Dir     string   `json:"dir,omitempty"`
 	Read    []string `json:"read,omitempty"`
 	Write   []string `json:"write,omitempty"`
 	Hosts   []string `json:"hosts,omitempty"`
-	Env     []string `json:"env,omitempty"` // names
 	URL     string   `json:"url,omitempty"`
-	Headers []string `json:"headers,omitempty"` // names
 	Digest  string   `json:"digest,omitempty"`
+
+	// Env and Headers are values by name; of one that is hidden, a few bits of its digest,
+	// which tell it from another and not what it is.
+	Env       map[string]string `json:"env_values,omitempty"`
+	Headers   map[string]string `json:"header_values,omitempty"`
+	SecretEnv map[string]string `json:"secret_env,omitempty"` // references
+	Auth      string            `json:"auth,omitempty"`
 }
 
 // IsZero reports whether nothing is known of it.

@@ -21,6 +21,7 @@ func (s *Server) run() {
 	for failures := 0; ; {
 		s.set(State{Phase: Starting, Failures: failures}, nil)
 		stood, err := s.once()
+		err = hiding(err, s.spec.Options.Hide)
 		if s.life.Err() != nil {
 			return
 		}
@@ -138,4 +139,24 @@ func (s *Server) set(state State, conn *Conn) {
 	if s.spec.OnState != nil {
 		s.spec.OnState(state)
 	}
+}
+
+// hidden is an error whose text nobody is to see as it is.
+type hidden struct {
+	error
+	text string
+}
+
+func (h hidden) Error() string { return h.text }
+func (h hidden) Unwrap() error { return h.error }
+
+// hiding takes out of an error's text what is taken out of messages.
+func hiding(err error, hide func([]byte) []byte) error {
+	if err == nil || hide == nil {
+		return err
+	}
+	if text := string(hide([]byte(err.Error()))); text != err.Error() {
+		return hidden{err, text}
+	}
+	return err
 }

@@ -29,11 +29,11 @@ const (
 func read(ctx context.Context, c *Conn, wanted func(toolName string) bool) (Offer, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTime)
 	defer cancel()
-	o := Offer{Version: c.Version(), Instructions: display.Visible(cut(c.about.Instructions, mostDescription))}
+	o := Offer{Version: c.Version(), Instructions: display.Visible(cut(string(c.o.Hide([]byte(c.about.Instructions))), mostDescription))}
 	if c.about.ServerInfo != nil {
 		info, err := json.Marshal(c.about.ServerInfo)
 		if err == nil {
-			info, err = clean(info)
+			info, err = clean(c.o.Hide(info))
 		}
 		if err != nil {
 			o.refuse("server information", c.about.ServerInfo.Name, err)

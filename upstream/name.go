@@ -110,13 +110,25 @@ func NewNames(tools []Origin, servers []string, reserved ...string) (*Names, []R
 			refused = append(refused, Refusal{Name: short(o.Server + ": " + o.Tool), Why: fmt.Sprintf("its name %s is as another server's tools are named; rename or disable it", name)})
 			continue
 		}
-		if others := len(folded[strings.ToLower(name)]) - 1; others > 0 {
-			refused = append(refused, Refusal{Name: short(o.Server + ": " + o.Tool), Why: fmt.Sprintf("its name %s is another tool's too; rename or disable one of them", name)})
+		if sharing := folded[strings.ToLower(name)]; len(sharing) > 1 {
+			refused = append(refused, o.clash(name, sharing))
 			continue
 		}
 		n.origins[name], n.names[o] = o, name
 	}
 	return n, refused
+}
+
+// clash is why a tool is left out whose name others have.
+func (o Origin) clash(name string, sharing []Origin) Refusal {
+	r := Refusal{Name: short(o.Server + ": " + o.Tool), Why: fmt.Sprintf("its name %s is another tool's too; rename or disable one of them", name)}
+	for _, s := range sharing {
+		if s.Server != "" && s.Server != o.Server {
+			r.With = s.Server
+			r.Why = fmt.Sprintf("its name %s is that of a tool of server %s too, and neither can be used; disable one, or have their servers' names stand before them (prefix: name)", name, s.Server)
+		}
+	}
+	return r
 }
 
 // Origin is the tool that a name of writ's stands for.

@@ -61,8 +61,11 @@ func TestNames(t *testing.T) {
 	if d := cmp.Diff([]string{"s: x y", "s: " + strings.TrimPrefix(stolen, "s__"), "p: find", "q: Find", "p: read_file", "p: s__x", "p: S__new"}, who); d != "" {
 		t.Error(d)
 	}
-	if refused[2].Why != "its name find is another tool's too; rename or disable one of them" {
-		t.Error(refused[2].Why)
+	if refused[2].With != "q" || refused[2].Why != "its name find is that of a tool of server q too, and neither can be used; disable one, or have their servers' names stand before them (prefix: name)" {
+		t.Error(refused[2])
+	}
+	if refused[4].With != "" || refused[4].Why != "its name read_file is another tool's too; rename or disable one of them" {
+		t.Error(refused[4])
 	}
 	for name, want := range map[string]Origin{"s__x": a, "u__x": b, "own": {Server: "p", Tool: "own", Bare: true}, "p__mine": {Server: "p", Tool: "p__mine", Bare: true}, "far__off": {Server: "p", Tool: "far__off", Bare: true}} {
 		if got, ok := n.Origin(name); !ok || got != want {

@@ -33,6 +33,7 @@ type Offer struct {
 type Refusal struct {
 	Name string // safe text
 	Why  string
+	With string // the server whose tool has the same name, where that is why
 }
 
 // Tool is one tool of a server.

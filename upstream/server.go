@@ -211,7 +211,7 @@ func (s *Server) failed(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return writ.Fail(writ.Cancelled, fmt.Sprintf("the call of the server %s was cancelled%s", s.spec.Name, unknown), err)
 	case errors.Is(err, context.DeadlineExceeded):
-		return writ.Fail(writ.Unknown, fmt.Sprintf("the server %s did not answer within %s%s", s.spec.Name, s.spec.CallTimeout, unknown), err)
+		return writ.Fail(writ.Unknown, fmt.Sprintf("the server %s did not answer within %s (call_timeout)%s", s.spec.Name, s.spec.CallTimeout, unknown), err)
 	}
 	return writ.Fail(writ.Unknown, fmt.Sprintf("the server %s went away before it answered%s", s.spec.Name, unknown), err)
 }

@@ -262,7 +262,7 @@ func TestCallTimeout(t *testing.T) {
 		}
 		began := time.Now()
 		_, err = u.CallTool(t.Context(), "t", nil, nil)
-		if kind, msg := writ.Public(err); kind != writ.Unknown || msg != "the server slow did not answer within 30s; whether it did anything is not known" || time.Since(began) != 30*time.Second {
+		if kind, msg := writ.Public(err); kind != writ.Unknown || msg != "the server slow did not answer within 30s (call_timeout); whether it did anything is not known" || time.Since(began) != 30*time.Second {
 			t.Errorf("%s, %v after %s", kind, err, time.Since(began))
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

@@ -72,7 +72,7 @@ func (p *pipes) read() {
 	for {
 		line, err := lines.next()
 		if err == nil {
-			err = p.c.take(line, nil)
+			err = p.spoken(line)
 		}
 		if err == nil {
 			continue
@@ -84,6 +84,23 @@ func (p *pipes) read() {
 		return
 	}
 }
+
+// spoken takes a line of the server's. What is no message is shown as it is: mostly it says
+// itself what it does there.
+func (p *pipes) spoken(line []byte) error {
+	err := p.c.take(line, nil)
+	if err == nil {
+		return nil
+	}
+	line = p.c.o.Hide(line)
+	if _, wrong := parse(line); wrong == nil {
+		return err
+	}
+	return fmt.Errorf("it wrote the line %q on its standard output, which is for messages of the protocol alone (%w); what it has to say to people belongs on standard error", cut(string(line), mostLine), err)
+}
+
+// mostLine is how much is shown of a line that is no message.
+const mostLine = 160
 
 func (p *pipes) exchange(ctx context.Context, k *call, method string, params []byte) (json.RawMessage, error) {
 	select {

@@ -123,7 +123,7 @@ func (w *web) taken(k *call, otherwise error) (json.RawMessage, error) {
 func (w *web) refused(k *call, resp *http.Response) error {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, mostErrorData))
 	if err == nil {
-		if m, err := parse(body); err == nil && m.fail != nil && (string(m.id) == "null" || string(m.id) == strconv.Quote(k.id)) {
+		if m, err := parse(w.c.o.Hide(body)); err == nil && m.fail != nil && (string(m.id) == "null" || string(m.id) == strconv.Quote(k.id)) {
 			return serverError(m.fail)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 // take is one message of the server's, which came on the stream of a call, or on one
 // that all calls share. An error means that the stream is of no use any more.
 func (c *Conn) take(raw []byte, of *call) error {
+	raw = c.o.Hide(raw)
 	m, err := parse(raw)
 	if err != nil {
 		return err
@@ -30,6 +31,8 @@ func (c *Conn) take(raw []byte, of *call) error {
 	switch {
 	case err != nil || !ok:
 		return err
+	case m.id != nil && (m.method == "initialize" || m.method == "server/discover"):
+		return errEcho
 	case m.id == nil:
 		c.notified(m, of)
 	default:
@@ -37,6 +40,10 @@ func (c *Conn) take(raw []byte, of *call) error {
 	}
 	return nil
 }
+
+// errEcho is what a program does that passes its input on. Nothing that serves asks for
+// these.
+var errEcho = errors.New("it repeats what it is sent, so it is not an MCP server; see that the command is the server's own")
 
 func (c *Conn) notified(m message, of *call) {
 	if m.loose != nil {

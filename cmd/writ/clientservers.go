@@ -101,16 +101,12 @@ func (e clientEntry) server() (u config.Upstream, skip string, err error) {
 	if err := e.transport(kind, u); err != nil {
 		return u, "", err
 	}
-	if err := references(u, cwd); err != nil {
-		return u, "", err
-	}
 	if cwd != "" && !filepath.IsAbs(cwd) {
 		return u, "", errors.New("its cwd is not an absolute path; write it out")
 	}
 	if u.Dir = cwd; u.URL == "" && strings.Contains(u.Command[0], "/") && !filepath.IsAbs(u.Command[0]) {
 		return u, "", errors.New("its command is a relative path; write it out")
 	}
-	startable(&u)
 	return u, "", nil
 }
 
@@ -157,7 +153,7 @@ func references(u config.Upstream, cwd string) error {
 			continue
 		}
 		name, _, _ := strings.Cut(rest, "}")
-		return fmt.Errorf("its %s refers to ${%s}, which only its client fills in; put the value in a copy of the file, or use 'writ upstream add' with it", at, name)
+		return fmt.Errorf("its %s refers to ${%s}, which only its client fills in; name the server after the file and give the value: --env, or --secret-env and --bearer for one that 'writ secret set' keeps; or put it in a copy of the file", at, name)
 	}
 	return nil
 }

@@ -151,8 +151,9 @@ func (a *app) secretList() *cobra.Command {
 func (a *app) secretRemove() *cobra.Command {
 	return &cobra.Command{
 		Use: "remove NAME", Short: "Forget a secret of the store", Args: exactly(1, aSecret), Example: "  writ secret remove github-token", ValidArgsFunction: a.offer(secretNames),
-		Long: `Forget a secret of the store. It takes nobody's passphrase. Connections that name it
-cannot be used any more, and webhooks send nothing; which those are is said.`,
+		Long: `Forget a secret of the store. It takes nobody's passphrase. Connections and
+servers that name it cannot be used any more, and webhooks send nothing; which those are is
+said.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			daemon, err := a.connect(cmd.Context())
 			if err != nil {
@@ -173,13 +174,17 @@ cannot be used any more, and webhooks send nothing; which those are is said.`,
 	}
 }
 
-// secretUsers are the connections and webhooks that name a secret.
+// secretUsers are the connections, webhooks and servers that name a secret.
 func secretUsers(ctx context.Context, daemon *client.Client, reference string) ([]string, error) {
 	connections, err := daemon.Connections().All(ctx)
 	if err != nil {
 		return nil, err
 	}
 	webhooks, err := daemon.Webhooks().All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	servers, err := daemon.Upstreams().All(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -192,6 +197,11 @@ func secretUsers(ctx context.Context, daemon *client.Client, reference string) (
 	for _, w := range webhooks {
 		if w.Secret == reference {
 			out = append(out, "webhook "+w.Name)
+		}
+	}
+	for _, u := range servers {
+		if slices.Contains(u.Secrets, reference) {
+			out = append(out, "server "+u.Name)
 		}
 	}
 	return out, nil

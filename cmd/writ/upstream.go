@@ -19,7 +19,7 @@ import (
 func (a *app) upstreamCommand() *cobra.Command {
 	c := noun("upstream", "MCP servers behind the gateway",
 		"  writ upstream add files --write /data -- /opt/mcp/files-server /data\n  writ upstream import ~/.cursor/mcp.json\n  writ upstream accept files --as alice\n  writ upstream list",
-		a.upstreamAdd(), a.upstreamImport(), a.upstreamList(), a.upstreamShow(), a.upstreamTest(), a.upstreamRestart(), a.upstreamAccept(), a.upstreamRemove())
+		a.upstreamAdd(), a.upstreamImport(), a.upstreamSet(), a.upstreamList(), a.upstreamShow(), a.upstreamTest(), a.upstreamRestart(), a.upstreamAccept(), a.upstreamRemove())
 	c.Long = `MCP servers behind the gateway: programs that run in boxes of their own, or servers
 that are reached over HTTP. Each is a file upstreams/NAME.yaml beside the
 configuration, or a value of upstreams in it. Their tools are suspended until a
@@ -103,9 +103,12 @@ func showUpstream(u client.Upstream) {
 	}
 	if u.Failed != "" {
 		printLines("  failed    ", u.Failed)
-		for _, hint := range outsideHint(u.Outside) {
+		for _, hint := range outsideHint(u.Name, u.Outside) {
 			printLines("            ", hint)
 		}
+	}
+	for _, hint := range u.Hints {
+		printLines("  note      ", hint)
 	}
 	if t, err := time.Parse(time.RFC3339Nano, u.Next); err == nil {
 		row("next try", fmt.Sprintf("in %s, after %d that failed", shortly(max(time.Until(t), 0).Round(time.Second)), u.Failures))
@@ -113,9 +116,11 @@ func showUpstream(u client.Upstream) {
 	row("written", u.Where)
 	row("url", u.URL)
 	row("headers", pairs(u.Headers))
+	row("proven by", u.Auth)
 	row("program", strings.Join(u.Command, " "))
 	row("starts in", u.Dir)
 	row("env", pairs(u.Env))
+	row("secrets", pairs(u.SecretEnv))
 	if u.Kind == "stdio" {
 		row("box", fmt.Sprintf("driver %s; reads %s; writes %s; reaches %s", cmp.Or(u.Box, "auto"), reaches(u.Read, "the system's programs"), reaches(u.Write, "nothing"), reaches(u.Hosts, "no network")))
 	}
@@ -127,7 +132,10 @@ func showUpstream(u client.Upstream) {
 	}
 	row("enabled", strings.Join(u.Enabled, ", "))
 	row("disabled", strings.Join(u.Disabled, ", "))
+	row("cacheable", strings.Join(u.Cacheable, ", "))
+	row("relays", strings.Join(u.Relay, ", "))
 	row("read as", u.ReadAction)
+	row("waits", fmt.Sprintf("%s for a call, %s to connect", u.CallTimeout, u.ConnectTimeout))
 	row("offers", fmt.Sprintf("%d tools, %d resources, %d prompts", len(u.Tools), u.Resources, u.Prompts))
 	if len(u.Tools) > 0 {
 		fmt.Println()

@@ -158,7 +158,7 @@ func TestUpstreamFails(t *testing.T) {
 	if text, failed := p.call("srv__look", `{}`); failed {
 		t.Fatal(text)
 	}
-	if text, failed := p.call("srv__hang", `{}`); !failed || !strings.Contains(text, "did not answer within 2s") {
+	if text, failed := p.call("srv__hang", `{}`); !failed || !strings.Contains(text, "did not answer within 2s (call_timeout)") {
 		t.Errorf("hang: %q", text)
 	}
 	if text, failed := p.call("srv__die", `{}`); !failed || !strings.Contains(text, "whether it did anything is not known") {

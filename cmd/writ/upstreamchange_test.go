@@ -33,9 +33,9 @@ func TestUpstreamSays(t *testing.T) {
 		t.Errorf("exit %d", o.code)
 	}
 	contains(t, o.err, "warning: fs: npx fetches what it runs over the network, which a box does not have; npm install PACKAGE in a directory of its own, and name its file: ",
-		"writ: fs is not connected, and stays as it was written: edit "+w.serverFile("fs"))
+		"writ: fs is not connected, and stays as it was written in "+w.serverFile("fs")+"; '")
 	contains(t, o.out, "the program ended with code 7, and said:\n            first <U+001B>[31m words\n            offline is true\n", "\n            last words\n",
-		"\n            "+notes+" is not in its box; where it needs it: --read "+notes+" or --write "+notes+"\n")
+		"\n            "+notes+" is not in its box; where it needs it: ", " upstream set fs --read "+notes+" (or --write)\n")
 	if strings.Count(o.out, "is not in its box") != 1 || strings.Contains(o.out, "<U+003C>") || strings.Contains(o.out, "<U+000A>") {
 		t.Errorf("said twice, or spelled out twice:\n%s", o.out)
 	}
@@ -45,19 +45,6 @@ func TestUpstreamSays(t *testing.T) {
 	if o.code != 1 {
 		t.Errorf("test: exit %d", o.code)
 	}
-	server := filepath.Join(notes, "server.py")
-	w.write(server, "")
-	o = w.run("", "upstream", "add", "script", "--", "sh", server)
-	contains(t, o.out, notes+" is not in its box; where it needs it: --read "+notes)
-	if strings.Contains(o.err, "warning") {
-		t.Errorf("warned of nothing: %s", o.err)
-	}
-	packages := filepath.Join(w.home, "tools/node_modules")
-	if err := os.MkdirAll(packages+"/pkg/dist", 0o755); err != nil {
-		t.Fatal(err)
-	}
-	w.write(packages+"/pkg/dist/index.js", "")
-	contains(t, w.run("", "upstream", "add", "package", "--", "sh", packages+"/pkg/dist/index.js").out, packages+" is not in its box; where it needs it: --read "+packages)
 	file := filepath.Join(w.home, "mcp.json")
 	w.write(file, `{"mcpServers":{"u":{"command":"uvx","args":["pkg"]},"d":{"command":"docker","args":["run","x"]},"p":{"command":"pipx","args":["run","x"]},"q":{"command":"pipx","args":["list"]}}}`)
 	o = w.run("", "upstream", "import", file, "--dry-run")
@@ -76,7 +63,7 @@ func TestUpstreamMoved(t *testing.T) {
 	w.init()
 	w.must("", "doctor") // which starts the daemon
 	dir := filepath.Dir(list)
-	w.must("", "upstream", "add", "srv", "--read", dir, "--env", "A=one", "--", bin, list)
+	w.must("", "upstream", "add", "srv", "--read", dir, "--env", "A=one", "--env", "API_KEY=ghp_one", "--", bin, list)
 	out := w.must(pass+"\n", "upstream", "accept", "srv", "--passphrase-stdin")
 	contains(t, out, "server srv: runs "+bin+" "+list+"; its box reads "+dir+", writes nothing, reaches no network\n", `+ description: "does put"`, `+ parameters.properties.to.type: "string"`)
 	if strings.Contains(out, "unspecified") || strings.Contains(out, "runner") || strings.Count(out, "\n") > 30 {
@@ -99,8 +86,9 @@ func TestUpstreamMoved(t *testing.T) {
 	}{
 		"an argument":    {with(fmt.Sprintf("%q]", list), fmt.Sprintf("%q, -v]", list)), "- program: " + bin + " " + list + "\n+ program: " + bin + " " + list + " -v\n"},
 		"the directory":  {text + "dir: " + dir + "\n", "+ starts in: " + dir + "\n"},
-		"a hidden value": {with(`"one"`, `"two"`), "- values: of the command, env, url or headers, which are hidden\n+ values: others\n"},
-		"a variable":     {with("  \"A\": \"one\"\n", "  \"A\": \"one\"\n  \"B\": \"x\"\n"), "- env: A\n+ env: A B\n"},
+		"a value":        {with(`"one"`, `"1"`), "- env A: one\n+ env A: 1\n"},
+		"a hidden value": {with(`"ghp_one"`, `"ghp_two"`), "- env API_KEY: a value that is hidden\n+ env API_KEY: another one\n"},
+		"a variable":     {with("  \"A\": \"one\"\n", "  \"A\": \"one\"\n  \"B\": \"x\"\n"), "+ env B: x\n"},
 		"what it writes": {text + "write: [" + dir + "]\n", "+ writes: " + dir + "\n"},
 		"what it reads":  {with("read: [", "read: [/usr/share, "), "- reads: " + dir + "\n+ reads: /usr/share, " + dir + "\n"},
 		"the operator":   {text + "call_timeout: 9s\nread_action: code:read\n", ""},
@@ -138,7 +126,7 @@ func TestUpstreamRestart(t *testing.T) {
 	w.must("", "upstream", "add", "srv", "--read", filepath.Dir(list), "--", bin, list)
 	w.must(pass+"\n", "upstream", "accept", "srv", "--passphrase-stdin")
 	w.offer(list, map[string]string{"look": "", "put": "", "more": ""})
-	out := w.must("", "upstream", "test", "srv")
+	out := w.run("", "upstream", "test", "srv").out
 	contains(t, out, "ok: 1 tools are as people accepted them; changed: srv__look; new: srv__more; not offered any more: srv__drop\n",
 		"ok: the connection that is kept offered something else, and is read again; where that does not help: writ upstream restart srv\n")
 

@@ -76,7 +76,7 @@ func TestUpstreamCommands(t *testing.T) {
 	add := []string{"upstream", "add", "srv", "--read", filepath.Dir(list), "--env", "API_TOKEN=s3cret", "--", bin, list}
 
 	out := w.must("", add...)
-	contains(t, out, "added srv: "+w.serverFile("srv"), "no daemon runs; the next one takes it up")
+	contains(t, out, "added srv: "+w.serverFile("srv"), "no daemon runs; the next one takes it up", " upstream accept srv\nand an agent may use them once its allowed has \"@srv\"")
 	info, err := os.Stat(w.serverFile("srv"))
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Fatalf("%v, %v", info, err)
@@ -114,9 +114,13 @@ func TestUpstreamCommands(t *testing.T) {
 	contains(t, w.must("", "upstream", "accept", "srv", "--passphrase-stdin"), "nothing of srv is suspended")
 
 	w.offer(list, map[string]string{"look": ""}) // not said to only read any more
-	out = w.must("", "upstream", "test", "srv")
-	contains(t, out, "ok: started "+bin+"; it speaks protocol 2025-06-18", "ok: it offers 1 tools")
+	changed := w.run("", "upstream", "test", "srv")
+	contains(t, changed.out, "ok: started "+bin+"; it speaks protocol 2025-06-18", "ok: it offers 1 tools", "changed: srv__look; they are suspended until a person looks and accepts them: ", " upstream accept srv\n")
+	if changed.code != 1 {
+		t.Errorf("a tool that is not what people accepted: exit %d", changed.code)
+	}
 	w.eventually("it is suspended", func() bool { return strings.Contains(w.must("", "upstream", "show", "srv"), "suspended (changed)") })
+	w.denied(w.call("srv__look", map[string]any{}), "tool srv__look changed and is suspended until a person accepts it: writ upstream accept srv")
 	out = w.must(pass+"\n", "upstream", "accept", "srv", "look", "--passphrase-stdin")
 	contains(t, out, "== srv__look: class write", "changed since alice accepted it", "- egress_class: \"read_only\"", "+ egress_class: \"write\"")
 
@@ -174,7 +178,7 @@ func TestUpstreamCommandsHTTP(t *testing.T) {
 	}
 	o := w.run("", "upstream", "add", "stranger", "--url", web.URL+"/mcp")
 	contains(t, o.out, "stranger: failed", "failed    ", "next try  in ")
-	contains(t, o.err, "writ: stranger is not connected, and stays as it was written: edit "+w.serverFile("stranger")+", then: ")
+	contains(t, o.err, "writ: stranger is not connected, and stays as it was written in "+w.serverFile("stranger")+"; ")
 	if _, err := os.Stat(w.serverFile("stranger")); err != nil || o.code != 1 {
 		t.Errorf("exit %d, %v", o.code, err)
 	}

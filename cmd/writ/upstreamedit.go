@@ -5,22 +5,27 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/client"
 	"github.com/writ-run/writ/config"
 	"github.com/writ-run/writ/engine"
+	"github.com/writ-run/writ/spell"
 )
 
 // planned is a server that is about to have a file of its own.
 type planned struct {
 	name   string
 	server config.Upstream
+	notes  []string // what was made of it beyond what was said
 }
 
 // checked holds the configuration as it would be, before anything of it is written.
@@ -28,7 +33,7 @@ func checked(path string, plans []planned) (*config.Config, error) {
 	var files []config.ServerFile
 	for _, p := range plans {
 		if _, err := os.Lstat(config.ServerPath(path, p.name)); err == nil {
-			return nil, fmt.Errorf("%s is there already; '%s upstream remove %s' removes it, or edit the file", config.ServerPath(path, p.name), self(), p.name)
+			return nil, writ.Fail(writ.Conflict, fmt.Sprintf("%s is there already; '%s upstream set %s' changes it, and '%s upstream remove %s' removes it", config.ServerPath(path, p.name), self(), p.name, self(), p.name), nil)
 		}
 		files = append(files, config.ServerFile{Name: p.name, Text: p.server.Text()})
 	}
@@ -62,6 +67,13 @@ func writeServers(path string, plans []planned) (err error) {
 // newFile writes a file that must not be there, for its owner alone, so that nobody
 // ever reads half of it.
 func newFile(path string, text []byte) error {
+	return placeFile(path, text, os.Link) // which replaces nothing, as a rename would
+}
+
+// replaceFile writes one in the place of another.
+func replaceFile(path string, text []byte) error { return placeFile(path, text, os.Rename) }
+
+func placeFile(path string, text []byte, place func(from, to string) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".writ-upstream-*") // mode 0600
 	if err != nil {
 		return err
@@ -74,7 +86,7 @@ func newFile(path string, text []byte) error {
 	if err := errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	return os.Link(f.Name(), path) // which replaces nothing, as a rename would
+	return place(f.Name(), path)
 }
 
 // takeUp has a daemon that runs read the configuration. It gives nil where none runs:
@@ -112,8 +124,8 @@ func settled(ctx context.Context, daemon *client.Client, name string, within tim
 	}
 }
 
-// added says what became of new servers.
-func (a *app) added(ctx context.Context, path string, cfg *config.Config, plans []planned) error {
+// taken has servers that were added or changed taken up, and says what became of them.
+func (a *app) taken(ctx context.Context, path string, cfg *config.Config, plans []planned, did string) error {
 	daemon, err := a.takeUp(ctx, cfg)
 	if err != nil {
 		return err
@@ -128,7 +140,7 @@ func (a *app) added(ctx context.Context, path string, cfg *config.Config, plans 
 	for _, p := range plans {
 		r := result{Name: p.name, File: config.ServerPath(path, p.name)}
 		if !a.json {
-			fmt.Printf("added %s: %s\n", p.name, r.File)
+			fmt.Printf("%s %s: %s\n", did, p.name, r.File)
 		}
 		if daemon != nil {
 			within := time.Duration(p.server.InForce().ConnectTimeout) + time.Second
@@ -138,12 +150,13 @@ func (a *app) added(ctx context.Context, path string, cfg *config.Config, plans 
 			}
 			r.Server = &u
 			if u.State == "failed" {
-				failed = append(failed, fmt.Sprintf("%s is not connected, and stays as it was written: edit %s, then: %s config reload; or: %s upstream remove %s", p.name, r.File, self(), self(), p.name))
+				failed = append(failed, fmt.Sprintf("%s is not connected, and stays as it was written in %s; '%s upstream set %s' changes it, and '%s upstream remove %s' removes it", p.name, r.File, self(), p.name, self(), p.name))
 			}
 			if !a.json {
 				fmt.Println()
 				showUpstream(u)
 			}
+			clashes(u)
 		}
 		out = append(out, r)
 	}
@@ -154,6 +167,9 @@ func (a *app) added(ctx context.Context, path string, cfg *config.Config, plans 
 		}
 	case daemon == nil:
 		fmt.Println("no daemon runs; the next one takes it up")
+		for _, p := range plans {
+			fmt.Printf("its tools are suspended then until a person accepts them: %s upstream accept %s\nand an agent may use them once its allowed has \"@%s\"\n", self(), p.name, p.name)
+		}
 	}
 	for _, f := range failed {
 		fmt.Fprintln(os.Stderr, "writ:", f)
@@ -164,14 +180,23 @@ func (a *app) added(ctx context.Context, path string, cfg *config.Config, plans 
 	return nil
 }
 
+// clashes says that tools of a server and of others took each other away.
+func clashes(u client.Upstream) {
+	with := map[string]int{}
+	for _, r := range u.Refused {
+		if r.With != "" {
+			with[r.With]++
+		}
+	}
+	for _, other := range slices.Sorted(maps.Keys(with)) {
+		fmt.Fprintf(os.Stderr, "warning: %d tools of %s have the names of tools of %s, and neither server's can be used; have their servers' names before them: %s upstream set %s --prefix name\n", with[other], u.Name, oneLine(other), self(), u.Name)
+	}
+}
+
 // warned says what is known against servers before they are written, and what taking them
 // up ends. On a terminal a person may leave it at that.
 func (a *app) warned(ctx context.Context, cfg *config.Config, plans []planned, yes bool) error {
-	for _, p := range plans {
-		if why := unboxable(p.name, p.server.Command, p.server.Hosts); why != "" {
-			fmt.Fprintln(os.Stderr, "warning:", visible(why))
-		}
-	}
+	foretell(plans)
 	ends := endsRequests(ctx, cfg)
 	if ends == "" {
 		return nil
@@ -266,6 +291,9 @@ func (a *app) removeServer(ctx context.Context, path, name string, yes bool) err
 		fmt.Printf("--- %s\n", file)
 		if nowErr == nil {
 			fmt.Print(visible(string(now.File.Upstreams[name].Shown().Text())))
+		} else { // what it says cannot be shown without what may be secret in it
+			fmt.Println("(its content is not shown: the configuration does not hold with it)")
+			printLines("", nowErr.Error())
 		}
 	}
 	if ends := endsRequests(ctx, after); ends != "" && !a.json {
@@ -294,7 +322,7 @@ func noServerFile(path, name string) error {
 		return err
 	}
 	if _, ok := cfg.File.Upstreams[name]; ok {
-		return fmt.Errorf("server %s is written at %s, which is yours to edit; remove it there, then: %s config reload", name, cfg.At("upstreams."+name), self())
+		return writ.Fail(writ.Conflict, fmt.Sprintf("server %s is written at %s, which is yours to edit; change or remove it there, then: %s config reload", name, cfg.At("upstreams."+name), self()), nil)
 	}
-	return fmt.Errorf("there is no server %q; '%s upstream list' shows them", name, self())
+	return writ.Fail(writ.NotFound, fmt.Sprintf("there is no server %q%s; '%s upstream list' shows them", name, spell.Hint(name, slices.Sorted(maps.Keys(cfg.File.Upstreams))), self()), nil)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -17,7 +16,10 @@ import (
 )
 
 // importing is what the flags of import say.
-type importing struct{ yes, dryRun bool }
+type importing struct {
+	serverFlags
+	yes, dryRun bool
+}
 
 func (a *app) upstreamImport() *cobra.Command {
 	var o importing
@@ -29,11 +31,13 @@ Cursor and others) or servers (VS Code); - is standard input. What would be writ
 shown first, without secrets; all is added or nothing. The client's file stays as it
 is: take the servers out there, and 'writ connect' has the client use writ instead.
 
-A program runs in a box that reaches the system's programs, itself and the directory it
-starts in, and no network; add what else it needs to read: and write: of its file. The
-exit code is 1 if one is written and does not come up.`,
+A program runs in a box that reaches the system's programs, itself, the directory of its
+script and the one it starts in, and no network. What else one server needs, and values
+that are better kept by 'writ secret set', are said with the flags of add, for one that is
+named. The exit code is 1 if one is written and does not come up.`,
 		Example: `  writ upstream import ~/.cursor/mcp.json
   writ upstream import .vscode/mcp.json github --dry-run
+  writ upstream import ~/.cursor/mcp.json notes --write ~/notes --secret-env NOTES_KEY=store:notes
   writ upstream import ~/.claude.json --yes`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 || slices.Contains(args, "") {
@@ -45,7 +49,7 @@ exit code is 1 if one is written and does not come up.`,
 			if a.json && !o.yes && !o.dryRun {
 				return usagef("--json asks nothing; add --yes to write, or --dry-run to look")
 			}
-			return a.importServers(cmd.Context(), args[0], args[1:], o)
+			return a.importServers(cmd, args[0], args[1:], &o)
 		},
 	}
 	c.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
@@ -54,12 +58,14 @@ exit code is 1 if one is written and does not come up.`,
 		}
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
+	a.serverFlags(c, &o.serverFlags)
 	c.Flags().BoolVar(&o.yes, "yes", false, "write without asking")
 	c.Flags().BoolVar(&o.dryRun, "dry-run", false, "only show what would be written")
 	return c
 }
 
-func (a *app) importServers(ctx context.Context, file string, names []string, o importing) error {
+func (a *app) importServers(cmd *cobra.Command, file string, names []string, o *importing) error {
+	ctx := cmd.Context()
 	text, err := readClientFile(file)
 	if err != nil {
 		return err
@@ -71,7 +77,7 @@ func (a *app) importServers(ctx context.Context, file string, names []string, o 
 	if entries, err = wantedOf(entries, names); err != nil {
 		return err
 	}
-	plans, notes, err := plansOf(entries)
+	plans, notes, err := plansOf(entries, o.changes(cmd))
 	if !a.json || err != nil {
 		for _, n := range notes {
 			fmt.Fprintln(os.Stderr, "note:", visible(n))
@@ -97,11 +103,7 @@ func (a *app) importServers(ctx context.Context, file string, names []string, o 
 		}
 	}
 	if o.dryRun {
-		for _, p := range plans {
-			if why := unboxable(p.name, p.server.Command, p.server.Hosts); why != "" {
-				fmt.Fprintln(os.Stderr, "warning:", visible(why))
-			}
-		}
+		foretell(plans)
 		return a.dryImport(path, plans, notes)
 	}
 	if err := a.warned(ctx, cfg, plans, true); err != nil { // whether to go on is asked next
@@ -113,7 +115,15 @@ func (a *app) importServers(ctx context.Context, file string, names []string, o 
 	if err := writeServers(path, plans); err != nil {
 		return err
 	}
-	return a.added(ctx, path, cfg, plans)
+	return a.taken(ctx, path, cfg, plans, "added")
+}
+
+// changes puts what the flags say onto an entry; nil: they say nothing.
+func (o *importing) changes(cmd *cobra.Command) func(*config.Upstream) error {
+	if anyChanged(cmd, slices.Concat(boxFlags, webFlags, ruleFlags)...) == "" {
+		return nil
+	}
+	return func(u *config.Upstream) error { return o.onto(cmd, u) }
 }
 
 func (a *app) dryImport(path string, plans []planned, notes []string) error {
@@ -124,6 +134,9 @@ func (a *app) dryImport(path string, plans []planned, notes []string) error {
 	}
 	var rows []row
 	for _, p := range plans {
+		for _, n := range p.notes {
+			notes = append(notes, p.name+": "+n)
+		}
 		rows = append(rows, row{p.name, config.ServerPath(path, p.name), string(p.server.Shown().Text())})
 	}
 	return a.tell("nothing was written (--dry-run)", map[string]any{"dry_run": true, "servers": rows, "notes": notes})
@@ -176,7 +189,10 @@ func wantedOf(entries []clientEntry, names []string) ([]clientEntry, error) {
 
 // plansOf makes servers of entries, and says what is not taken over as it was. All that
 // cannot be taken over comes at once.
-func plansOf(entries []clientEntry) (plans []planned, notes []string, err error) {
+func plansOf(entries []clientEntry, change func(*config.Upstream) error) (plans []planned, notes []string, err error) {
+	if change != nil && len(entries) != 1 {
+		return nil, nil, usagef("what the flags say is for one server, and there are %d; name one after the file", len(entries))
+	}
 	var errs []error
 	from := map[string]string{}
 	for _, e := range entries {
@@ -198,8 +214,17 @@ func plansOf(entries []clientEntry) (plans []planned, notes []string, err error)
 		case name != e.name:
 			notes = append(notes, fmt.Sprintf("%s is named %s here", e.name, name))
 		}
+		if change != nil {
+			if err := change(&u); err != nil {
+				return nil, notes, err
+			}
+		}
+		if err := references(u, u.Dir); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", e.name, err))
+			continue
+		}
 		from[name] = e.name
-		plans = append(plans, planned{name, u})
+		plans = append(plans, planned{name, u, startable(&u)})
 	}
 	if len(errs) > 0 {
 		return nil, notes, fmt.Errorf("nothing was written:\n%w", errors.Join(errs...))

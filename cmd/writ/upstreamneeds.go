@@ -2,9 +2,12 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/writ-run/writ/engine"
 )
 
 // fetchers are programs that fetch what they run over the network, by what stands first in
@@ -35,13 +38,31 @@ func unboxable(name string, command, hosts []string) string {
 	return fmt.Sprintf("%s: %s fetches what it runs over the network, which a box does not have; %s, and name its file: %s upstream add %s --read DIR -- %s", name, program, install, self(), name, run)
 }
 
-// outsideHint offers what a command names and its box does not reach. It is not given
-// without being asked for: a client's file names whole homes.
-func outsideHint(paths []string) []string {
+// foretell says what is known of servers before they are written: what was made of what was
+// said, what will not do in a box, and what a command names that its box does not reach.
+// That is not given without being asked for: a client's file names whole homes.
+func foretell(plans []planned) {
+	for _, p := range plans {
+		for _, n := range p.notes {
+			fmt.Fprintln(os.Stderr, "note:", visible(p.name+": "+n))
+		}
+		why := unboxable(p.name, p.server.Command, p.server.Hosts)
+		if why != "" {
+			fmt.Fprintln(os.Stderr, "warning:", visible(why))
+			continue
+		}
+		for _, path := range engine.Outside(p.server) {
+			fmt.Fprintln(os.Stderr, "note:", visible(fmt.Sprintf("%s: its command names %s, which is not in its box; where it needs it: --read %s or --write %s", p.name, path, path, path)))
+		}
+	}
+}
+
+// outsideHint offers what a command names and its box does not reach.
+func outsideHint(name string, paths []string) []string {
 	var out []string
 	for _, p := range paths {
 		p = oneLine(p)
-		out = append(out, fmt.Sprintf("%s is not in its box; where it needs it: --read %s or --write %s", p, p, p))
+		out = append(out, fmt.Sprintf("%s is not in its box; where it needs it: %s upstream set %s --read %s (or --write)", p, self(), name, p))
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,7 +16,7 @@ func (a *app) upstreamTest() *cobra.Command {
 		Use:               "test NAME", Short: "Connect to a server anew and say how it goes", Args: exactly(1, aServer),
 		Long: `Connect to a server anew, beside the connection there is, read all it offers, and
 compare that with what people accepted. A program is started in its box once more for
-it. The exit code is 1 if that fails. A server that waits for its next attempt is tried
+it. The exit code is 1 if that fails, or if a tool is not what people accepted. A server that waits for its next attempt is tried
 at once after one that succeeds; one that is connected is read again, and goes on as
 the process it is: 'writ upstream restart' starts another.`,
 		Example: "  writ upstream test files",
@@ -38,7 +39,7 @@ the process it is: 'writ upstream restart' starts another.`,
 			} else {
 				showTest(t)
 			}
-			if err == nil && !t.OK {
+			if err == nil && (!t.OK || len(t.Changed) > 0) {
 				return exitCode(exitError)
 			}
 			return err
@@ -52,9 +53,15 @@ func showTest(t client.UpstreamTest) {
 	}
 	if !t.OK {
 		printLines("failed: ", t.Failed)
-		for _, hint := range outsideHint(t.Outside) {
+		for _, hint := range outsideHint(t.Name, t.Outside) {
 			printLines("        ", hint)
 		}
+	}
+	for _, hint := range t.Hints {
+		printLines("note: ", hint)
+	}
+	if len(t.Changed) > 0 {
+		fmt.Printf("changed: %s; they are suspended until a person looks and accepts them: %s upstream accept %s\n", oneLine(strings.Join(t.Changed, ", ")), self(), t.Name)
 	}
 }
 

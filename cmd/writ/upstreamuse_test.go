@@ -149,7 +149,7 @@ func TestUpstreamKeys(t *testing.T) {
 		for _, after := range []string{"1s", "2s"} {
 			w := newWorld(t, "level: elevated", fmt.Sprintf("upstreams: {srv: {command: [sleep, \"60\"], connect_timeout: %s}}\n", after)).init()
 			w.eventually("it failed", func() bool {
-				return strings.Contains(w.must("", "upstream", "show", "srv"), "failed    it did not answer within "+after+"\n")
+				return strings.Contains(w.must("", "upstream", "show", "srv"), "failed    it did not answer within "+after+" (connect_timeout)\n")
 			})
 		}
 	})

@@ -141,6 +141,17 @@ func (t *Client) prove(ctx context.Context, c Connection) (proof, error) {
 	return p, nil
 }
 
+// Prove gives what proves a connection to its server: headers, and what takes the
+// credentials in them out of what the server says. Whoever sends requests of another kind
+// than this package's uses it, such as those to an MCP server.
+func (t *Client) Prove(ctx context.Context, c Connection) (http.Header, Redactor, error) {
+	p, err := t.prove(ctx, c)
+	return p.header, Redactor{p.hide}, err
+}
+
+// Refused forgets what the server did not take, so that it is asked for anew.
+func (t *Client) Refused(c Connection) { t.tokens.drop(c) }
+
 // unfit is why a value cannot be sent, or not be kept out of answers: what is too short
 // is found everywhere, and what is not plain text could be written in ways that nobody
 // looks for.

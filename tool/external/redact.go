@@ -17,6 +17,34 @@ import (
 // means to tell the agent a credential knows it, and can.
 type redactor []string
 
+// Redactor takes values out of texts; see redactor. The zero one takes out nothing.
+type Redactor struct{ of redactor }
+
+// NewRedactor is for values that are to be taken out. Of one with several lines it is each
+// line; a text that is too short is found everywhere, and is not looked for.
+func NewRedactor(values ...string) Redactor {
+	var lines []string
+	for _, v := range values {
+		for line := range strings.Lines(v) {
+			if line = strings.TrimSpace(line); len(line) >= shortest {
+				lines = append(lines, line)
+			}
+		}
+	}
+	return Redactor{newRedactor(lines...)}
+}
+
+// Clean is the text without them.
+func (r Redactor) Clean(text string) string {
+	if len(r.of) == 0 {
+		return text
+	}
+	return r.of.line(text)
+}
+
+// Equal reports whether two take out the same.
+func (r Redactor) Equal(o Redactor) bool { return slices.Equal(r.of, o.of) }
+
 // newRedactor is for values, and for the texts that were made of them.
 func newRedactor(values ...string) redactor {
 	var r redactor

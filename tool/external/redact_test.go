@@ -140,3 +140,15 @@ func FuzzRedact(f *testing.F) {
 		}
 	})
 }
+
+// Of a value with several lines each is taken out, but for those that are found everywhere.
+func TestRedactorOfLines(t *testing.T) {
+	r := NewRedactor("-----BEGIN-----\r\nabcdefghijkl\nxyz\n", "another-value")
+	const text = `{"a":"-----BEGIN-----\nabcdefghijkl\nxyz","b":"another-value"}`
+	if got, want := r.Clean(text), `{"a":"[secret]\n[secret]\nxyz","b":"[secret]"}`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if (Redactor{}).Clean(text) != text || !r.Equal(NewRedactor("-----BEGIN-----\r\nabcdefghijkl\nxyz\n", "another-value")) || r.Equal(Redactor{}) {
+		t.Error("not the same")
+	}
+}
