@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/base64"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -133,4 +134,52 @@ func TestUpstreamSecretEnv(t *testing.T) {
 	w.must(pass+"\nshort", "secret", "set", "key", "--passphrase-stdin")
 	contains(t, w.run("", "upstream", "restart", "srv").out, "secret store:key has fewer than 8 characters")
 	w.verifies()
+}
+
+// TestUpstreamAuth: each way to prove oneself that a connection has, a server has as well.
+func TestUpstreamAuth(t *testing.T) {
+	t.Parallel()
+	const value = "s3cret-of-it"
+	inner := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server {
+		return mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+	}, nil)
+	web := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		user, password, _ := r.BasicAuth()
+		given := map[string]bool{
+			"/key": r.Header.Get("X-Key") == value, "/basic": user == "me" && password == value,
+			"/headers": r.Header.Get("X-One") == value, "/oauth": r.Header.Get("Authorization") == "Bearer token-for-it", "/bearer": r.Header.Get("Authorization") == "Bearer "+value,
+		}
+		switch {
+		case r.URL.Path == "/token" && user == "client" && password == value && r.FormValue("scope") == "read":
+			rw.Header().Set("Content-Type", "application/json")
+			io.WriteString(rw, `{"access_token":"token-for-it","token_type":"Bearer","expires_in":3600}`)
+		case given[r.URL.Path]:
+			inner.ServeHTTP(rw, r)
+		default:
+			rw.WriteHeader(http.StatusUnauthorized)
+		}
+	}))
+	t.Cleanup(func() { web.CloseClientConnections(); web.Close() })
+	w := newWorld(t, "", "")
+	file := filepath.Join(w.home, "kept")
+	if err := os.WriteFile(file, []byte(value), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	secret := `secret: "file:` + file + `"`
+	var text strings.Builder
+	text.WriteString("upstreams:\n")
+	for name, auth := range map[string]string{
+		"key": "type: api_key, header: X-Key, " + secret, "basic": "type: basic, user: me, " + secret, "headers": `type: headers, headers: {X-One: "file:` + file + `"}`, "bearer": "type: bearer, " + secret,
+		"oauth": "type: oauth2_client, client_id: client, token_url: " + web.URL + "/token, scopes: [read], " + secret,
+	} {
+		text.WriteString("  " + name + ": {url: '" + web.URL + "/" + name + "', auth: {" + auth + "}}\n")
+	}
+	text.WriteString("  other: {url: '" + web.URL + "/basic', auth: {type: basic, user: you, " + secret + "}}\n") // the control
+	w.edit("version: 1", "version: 1\n"+text.String())
+	w.init()
+	w.must("", "doctor") // which starts the daemon
+	for _, name := range []string{"key", "basic", "headers", "bearer", "oauth"} {
+		contains(t, w.must("", "upstream", "test", name), "ok: connected to")
+	}
+	w.fails(1, "the server does not take the credentials (401): user you with password file:"+file, "", "upstream", "test", "other")
 }
