@@ -207,7 +207,7 @@ func TestUpstreamBlocked(t *testing.T) {
 	}
 	w.offer(list, map[string]string{"put": `{"destructiveHint":true}`})
 	w.must("", "upstream", "restart", "srv")
-	blocked("tool srv__put changed and is suspended until a person accepts it: writ tool diff srv__put")
+	blocked("tool srv__put changed and is suspended until a person accepts it: writ upstream accept srv")
 	unblocked := func() {
 		t.Helper()
 		w.must("", "upstream", "restart", "srv")
