@@ -59,7 +59,7 @@ func TestUpstreamScripts(t *testing.T) {
 		"nothing there":    {[]string{"--read", "/not/there", "--", "/bin/true"}, "--read /not/there: there is no such file or directory; make it first, or correct it", 1},
 		"writ's own":       {[]string{"--write", filepath.Dir(w.config), "--", "/bin/true"}, "is writ's own, which no box reaches; name another directory", 1},
 		"a variable":       {[]string{"--env", "K=${HOME}", "--", "/bin/true"}, "--env K has ${HOME}, which nothing fills in here", 2},
-		"one that is not":  {[]string{"--env", "NO_SUCH_VARIABLE", "--", "/bin/true"}, "--env NO_SUCH_VARIABLE: there is no such variable here; write --env NO_SUCH_VARIABLE=VALUE", 2},
+		"one that is not":  {[]string{"--env", "NO_SUCH_VARIABLE", "--", "/bin/true"}, "or NAME alone for a variable that is set here, which one is not", 2},
 		"a reference":      {[]string{"--env", "K=store:x", "--", "/bin/true"}, "one that is kept elsewhere is --secret-env 'K=store:x'", 2},
 		"a header's":       {[]string{"--header", "X-K: store:x", "--url", "https://a.example"}, "one that is kept elsewhere is --secret-header 'X-K: store:x'", 2},
 		"a bearer's":       {[]string{"--header", "Authorization: Bearer store:x", "--url", "https://a.example"}, "a token that is kept elsewhere is --bearer store:x", 2},

@@ -38,11 +38,11 @@ func variables(texts []string) (map[string]string, error) {
 		}
 		v, ok := os.LookupEnv(t)
 		if !ok {
-			return nil, usagef("--env %s: there is no such variable here; write --env %s=VALUE, or --secret-env %s=store:NAME for one that 'writ secret set' keeps", t, t, t)
+			return nil, usagef("--env is written NAME=VALUE, each name once, or NAME alone for a variable that is set here, which one is not; --secret-env NAME=store:NAME is for one that 'writ secret set' keeps") // it may be a value
 		}
 		whole[i] = t + "=" + v
 	}
-	return split(whole, "=", "--env", "NAME=VALUE, or NAME for the variable as it is here")
+	return split(whole, "=", "--env", "NAME=VALUE")
 }
 
 // refs reads flags whose values are kept elsewhere.
