@@ -216,7 +216,7 @@ func TestDockerAbsent(t *testing.T) {
 	if o := w.shell("cat file"); o.code != 0 || o.out != "mine\n" {
 		t.Errorf("after it came: %+v", o)
 	}
-	if o := w.run("", "doctor", "--driver", "docker"); o.code != 0 || !strings.Contains(o.out, "driver docker, in force by sandboxing.overrides.terminal\n") || strings.Contains(o.out, "driver native") {
+	if o := w.run("", "doctor", "--driver", "docker"); o.code != 0 || !strings.Contains(o.out, "driver docker, in force by sandboxing.overrides.terminal\n") || strings.Contains(o.out, "\ndriver native") {
 		t.Errorf("doctor: %+v", o)
 	}
 	if err := os.Remove(at); err != nil {

@@ -299,13 +299,16 @@ func TestMCPApproval(t *testing.T) {
 		_, kill := w.serve()
 		path := file("lost.txt")
 		p := w.speak("2025-06-18", `{}`, "--agent", "coder", "--wait", "60s")
+		killed := make(chan struct{})
 		go func() {
+			defer close(killed)
 			for t.Context().Err() == nil && !strings.Contains(w.run("", "approval", "list").out, "delete_file") {
 				time.Sleep(100 * time.Millisecond)
 			}
 			kill()
 		}()
 		text, failed := p.call("delete_file", `{"path":"lost.txt"}`)
+		<-killed
 		if !failed || !strings.Contains(text, "approval_pending: ") || !strings.Contains(text, "writ_resume") {
 			t.Fatal(text, failed)
 		}
