@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httputil"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -49,9 +48,11 @@ func (r *Relay) requests(c net.Conn, ends *ending, e Event, may []candidate, sec
 		HTTP2:    &http.HTTP2Config{MaxConcurrentStreams: requestsAtOnce, MaxReceiveBufferPerConnection: 1 << 20},
 		ErrorLog: log.New(io.Discard, "", 0), DisableGeneralOptionsHandler: true,
 	}
-	s.Serve(&single{conn: c, ends: ends}) // it ends with its one connection
-	s.Shutdown(r.life)
 	e.Host, e.Rule, e.Verdict = may[0].endpoint.String(), may[0].rule.At, Allowed
+	if garbled(s, &single{conn: c, ends: ends}) {
+		e.Verdict, e.Detail = Malformed, notRead
+	}
+	s.Shutdown(r.life)
 	e.Sent, e.Got = w.out.Load(), w.got.Load()
 	if r.pass.usedUp() {
 		e.Verdict = TooMuch
@@ -112,10 +113,6 @@ func method(s string) string {
 	return s
 }
 
-// overrides are headers by which a request says that it is another one than its method, by
-// the one spelling to which those that a server may take for the same come.
-var overrides = []string{"x-http-method", "x-http-method-override", "x-method-override"}
-
 func (w *web) decide(req *http.Request) (candidate, Verdict, string) {
 	none := w.may[0]
 	if req.URL.Host != "" && !strings.EqualFold(req.URL.Host, req.Host) || req.Method == http.MethodConnect {
@@ -167,7 +164,7 @@ func mayDo(class writ.Class, req *http.Request) (Verdict, string) {
 		return MethodRefused, "a call that only reads sends no body"
 	}
 	for h := range req.Header {
-		if slices.Contains(overrides, strings.ToLower(strings.ReplaceAll(h, "_", "-"))) {
+		if Overrides(h) {
 			return MethodRefused, "a call that only reads does not send " + h
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/egress"
 	"github.com/writ-run/writ/secret"
 )
 
@@ -67,10 +68,10 @@ func (a Auth) headerNames() []string {
 func (a Auth) headers() []string {
 	out := []string{"authorization"}
 	if a.Header != "" {
-		out = append(out, folded(a.Header))
+		out = append(out, egress.Folded(a.Header))
 	}
 	for name := range a.Headers {
-		out = append(out, folded(name))
+		out = append(out, egress.Folded(name))
 	}
 	return out
 }

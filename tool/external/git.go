@@ -104,7 +104,7 @@ func (l lender) signed(req *http.Request, p proof) *http.Request {
 	out := req.WithContext(ctx)
 	out.Header = http.Header{}
 	for name, values := range req.Header {
-		if !l.over.credential(folded(name)) {
+		if !l.over.credential(egress.Folded(name)) {
 			out.Header[name] = values
 		}
 	}

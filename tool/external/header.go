@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/writ-run/writ/egress"
 )
 
 // framing is what HTTP itself needs of a request, or what says where it came from or
@@ -14,7 +16,6 @@ var framing = []string{
 	"accept-encoding", "alt-used", "client-ip", "connection", "content-length", "expect", "forwarded", "front-end-https", "host", "http2-settings", "keep-alive",
 	"max-forwards", "proxy-connection", "te", "trailer", "transfer-encoding", "true-client-ip", "upgrade", "via", "x-client-ip", "x-cluster-client-ip", "x-host",
 	"x-original-host", "x-original-url", "x-real-ip", "x-rewrite-url",
-	"x-http-method", "x-http-method-override", "x-method-override",
 }
 
 // credentials are headers that prove who sends a request, by themselves or as a part of
@@ -28,7 +29,7 @@ func CheckHeader(name string) error {
 	if !token(name) {
 		return errors.New("it is not the name of a header; write one such as X-Api-Key")
 	}
-	if slices.Contains(framing, folded(name)) || strings.HasPrefix(folded(name), "x-forwarded-") {
+	if slices.Contains(framing, egress.Folded(name)) || egress.Overrides(name) || strings.HasPrefix(egress.Folded(name), "x-forwarded-") {
 		return errors.New("the header is the client's own and holds no credential; name another")
 	}
 	return nil
@@ -47,14 +48,14 @@ func (c *Connection) headers(given map[string]string) (kept http.Header, dropped
 	}
 	kept = http.Header{}
 	for name, value := range given {
-		switch low := folded(name); {
+		switch low := egress.Folded(name); {
 		case !token(name) || len(name) > 128:
 			return nil, nil, errors.New("a name has letters, digits and -, at most 128")
 		case len(value) > maxHeader || control(strings.ReplaceAll(value, "\t", "")) || strings.ContainsFunc(value, func(r rune) bool { return r > '~' }):
 			return nil, nil, fmt.Errorf("the value of %s has a line break, a control character, what is not ASCII, or more than %d bytes", name, maxHeader)
 		case c.credential(low):
 			dropped = append(dropped, http.CanonicalHeaderKey(name))
-		case slices.Contains(framing, low) || strings.HasPrefix(low, "x-forwarded-") || strings.HasPrefix(low, "proxy-"):
+		case slices.Contains(framing, low) || egress.Overrides(name) || strings.HasPrefix(low, "x-forwarded-") || strings.HasPrefix(low, "proxy-"):
 			return nil, nil, fmt.Errorf("%s is not for agents to write; leave it out", name)
 		case kept.Get(name) != "":
 			return nil, nil, fmt.Errorf("%s is there twice, in other letters; write it once", name)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/writ-run/writ/egress"
 	"github.com/writ-run/writ/policy"
 )
 
@@ -94,8 +95,8 @@ func checkQuery(query string) error {
 		if err != nil {
 			return errors.New("the query has a % without two hexadecimal digits after it; write %25")
 		}
-		if slices.Contains(credentialParameters, folded(name)) {
-			return fmt.Errorf("the query has %s, which is a credential; the connection has its own, so leave it out", folded(name))
+		if slices.Contains(credentialParameters, egress.Folded(name)) {
+			return fmt.Errorf("the query has %s, which is a credential; the connection has its own, so leave it out", egress.Folded(name))
 		}
 	}
 	return nil
@@ -104,9 +105,6 @@ func checkQuery(query string) error {
 var credentialParameters = []string{
 	"access-token", "accesstoken", "api-key", "apikey", "auth-token", "authtoken", "client-secret", "oauth-token", "password", "private-token", "x-api-key", "token", "key",
 }
-
-// folded is a name in small letters with - for _, as gateways read both alike.
-func folded(name string) string { return strings.ReplaceAll(strings.ToLower(name), "_", "-") }
 
 func plain(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' })

@@ -173,7 +173,7 @@ func answer(res *http.Response, c Connection, hide redactor, dropped []string) (
 	for _, name := range slices.Sorted(maps.Keys(res.Header)) {
 		// A cookie is a credential that the other side made of ours, and how long an answer was
 		// before ours was taken out says how long ours is.
-		if slices.Contains([]string{"set-cookie", "content-length"}, folded(name)) {
+		if slices.Contains([]string{"set-cookie", "content-length"}, egress.Folded(name)) {
 			continue
 		}
 		for _, v := range res.Header[name] {

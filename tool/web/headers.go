@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/writ-run/writ/display"
+	"github.com/writ-run/writ/egress"
 )
 
 // userAgent says who asks.
@@ -28,16 +29,12 @@ var notTheirs = map[string]string{
 	"expect":            "it is for one connection",
 }
 
-// overrides say that a request is another one than its method; the broker knows the same.
-var overrides = []string{"x-http-method", "x-http-method-override", "x-method-override"}
-
 // headerOf reads the headers that an agent wants to send.
 func headerOf(given map[string]string) (http.Header, error) {
 	out := http.Header{"User-Agent": {userAgent}}
 	seen := map[string]bool{}
 	for name, value := range given {
-		// Servers that hand headers on as variables read _ and - as the same.
-		key := strings.ToLower(strings.ReplaceAll(name, "_", "-"))
+		key := egress.Folded(name)
 		if why := refuses(key, name, value); why != "" {
 			return nil, failf("header %s: %s", display.Preview(name, 80), why)
 		}
@@ -64,7 +61,7 @@ func refuses(key, name, value string) string {
 	if strings.HasPrefix(key, "proxy-") {
 		return "it cannot be set: there is no proxy; leave it out"
 	}
-	if slices.Contains(overrides, key) {
+	if egress.Overrides(name) {
 		return "it would make another request of it; name that method itself"
 	}
 	return ""
