@@ -22,13 +22,13 @@ func (p *Pass) answer(ctx context.Context, q *dns.Msg) *dns.Msg {
 	m := new(dns.Msg)
 	m.SetReply(q)
 	m.RecursionAvailable = true
+	at, text := time.Now(), asksFor(q)
+	say := func(e Event) { e.At, e.Kind, e.Host, e.Took = at, "dns", text, time.Since(at); p.say(e) }
 	if q.Opcode != dns.OpcodeQuery || len(q.Question) != 1 || q.Question[0].Qclass != dns.ClassINET {
+		say(Event{Verdict: Malformed, Detail: "it is not one question about a name of the internet"})
 		return m.SetRcode(q, dns.RcodeRefused)
 	}
 	ask := q.Question[0]
-	at := time.Now()
-	text := strings.ToLower(strings.TrimSuffix(ask.Name, "."))
-	say := func(e Event) { e.At, e.Kind, e.Host, e.Took = at, "dns", text, time.Since(at); p.say(e) }
 	h, err := host.Parse(text)
 	if _, isName := h.Name(); err != nil || !isName {
 		say(Event{Verdict: Malformed})
@@ -58,6 +58,14 @@ func (p *Pass) answer(ctx context.Context, q *dns.Msg) *dns.Msg {
 		return m.SetRcode(q, dns.RcodeServerFailure)
 	}
 	return m.SetRcode(q, dns.RcodeNameError)
+}
+
+// asksFor is the name that a question is about, or the first of several.
+func asksFor(q *dns.Msg) string {
+	if len(q.Question) == 0 {
+		return ""
+	}
+	return strings.ToLower(strings.TrimSuffix(q.Question[0].Name, "."))
 }
 
 // records are the addresses of the kind that was asked for.

@@ -3,6 +3,7 @@ package egress
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"net"
 	"time"
@@ -30,8 +31,9 @@ const (
 type peeked struct {
 	net.Conn
 	first   *bufio.Reader
-	late    bool // what comes first is still to be looked at, since it may not be TLS or HTTP
-	refused bool // it was
+	late    bool    // what comes first is still to be looked at, since it may not be TLS or HTTP
+	opening opening // of that, what came so far
+	refused bool    // it was
 }
 
 // kind looks at how a connection begins. What could be a request is taken for one, and
@@ -76,21 +78,35 @@ var errLate = errors.New("it is TLS or HTTP after all")
 // does not become so later.
 func (p *peeked) Read(b []byte) (int, error) {
 	if p.late {
-		other, err := p.other()
-		if err != nil {
-			return 0, err
-		}
-		p.late = false
-		if !other {
-			p.refused = true
-			return 0, errLate
-		}
+		return p.readLate(b)
 	}
 	if p.first.Buffered() > 0 {
 		return p.first.Read(b)
 	}
 	return p.Conn.Read(b)
 }
+
+// readLate looks at what it reads.
+func (p *peeked) readLate(b []byte) (int, error) {
+	if !p.opening.begun {
+		if other, err := p.other(); err != nil || !other {
+			p.refused = err == nil
+			return 0, cmp.Or(err, errLate)
+		}
+		p.opening.begun = true
+	}
+	n, err := p.first.Read(b)
+	if p.opening.asks(b[:n]) {
+		p.refused = true
+		return 0, errLate
+	}
+	p.late = !p.opening.over
+	return n, err
+}
+
+// mostHello2 is the first byte of the longest hello that a server of TLS takes in the way of
+// SSL 2, which names nobody. Its third is 1.
+const mostHello2 = 0x80 | 1<<14>>8 | 3
 
 // other reads as much of a beginning as it takes to tell that it is neither TLS nor HTTP.
 func (p *peeked) other() (bool, error) {
@@ -101,6 +117,9 @@ func (p *peeked) other() (bool, error) {
 		}
 		if b := head[0]; 20 <= b && b <= 24 || b == 0x80 || b == '\r' || b == '\n' {
 			return false, nil
+		} else if 0x80 < b && b <= mostHello2 {
+			head, err = p.first.Peek(3)
+			return err == nil && head[2] != 1, err
 		}
 		may := false
 		for _, m := range methods {

@@ -43,8 +43,12 @@ func (r *Relay) proxy(c net.Conn, e Event) Event {
 		Handler: http.HandlerFunc(r.asked), ReadHeaderTimeout: beginWithin, IdleTimeout: r.pass.broker.o.Limits.Idle, MaxHeaderBytes: 64 << 10,
 		ErrorLog: log.New(io.Discard, "", 0), DisableGeneralOptionsHandler: true,
 	}
-	s.Serve(&single{conn: ends, ends: ends}) // it ends with its one connection
+	bad := garbled(s, &single{conn: ends, ends: ends})
 	s.Shutdown(r.life)
+	if bad {
+		e.Verdict, e.Detail = Malformed, notRead
+		return e
+	}
 	return Event{} // each request was said
 }
 
@@ -77,6 +81,11 @@ func (r *Relay) asked(rw http.ResponseWriter, req *http.Request) {
 		return
 	}
 	e.Host, e.Rule, e.Address = may.endpoint.String(), may.rule.At, at
+	if !connect && (may.rule.Via != nil || may.rule.Over != nil) { // somebody else speaks to it, and not so
+		e.Verdict, e.Detail = NotSeen, "nothing goes there by requests to a proxy; CONNECT does"
+		fail()
+		return
+	}
 	if !connect {
 		r.forward(rw, req, e, may)
 		return

@@ -24,6 +24,7 @@ func TestAttackD(t *testing.T) {
 			io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok\nHTTP/1.1 200 OK\r\n\x1b[2Junasked")
 		}
 	}))
+	lab.Web(t, lab.Public+":84", nil)
 	const get = `GET / HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n`
 	openssl := func(args, host string) string {
 		return "printf '" + strings.ReplaceAll(get, "%s", host) + "' | timeout 5 openssl s_client -quiet " + args + " 2>&1"
@@ -57,6 +58,7 @@ func TestAttackD(t *testing.T) {
 		{"Host for the relay itself", nil, "curl -sSm 5 -H 'Host: good.test' http://127.0.0.1:1/", `connect 127\.0\.0\.1:1: nobodys_address`},
 		{"proxy variables", nil, "http_proxy=http://93.184.216.35:80 ALL_PROXY=socks5h://93.184.216.35:443 curl -sSm 5 http://good.test/", `connect 93\.184\.216\.35:80: nobodys_address`},
 		{"a server that says more than it was asked", []string{"good.test:80", "good.test:83"}, "curl -sSm 5 http://good.test:83/; sleep 0.2", `^ok\n$`},
+		{"a method that nobody has, then another host", []string{"good.test:80", "good.test:84"}, "#py\nfor m in (b'!GET', b'SSH-2.0-x', b'\\x01GET'): talk(m + b' / HTTP/1.1\\r\\nHost: bad.test:84\\r\\n\\r\\nGET / HTTP/1.1\\r\\nHost: bad.test:84\\r\\n\\r\\n', port=84)\ntalk(b'GET / HTTP/1.1\\r\\nHost: good.test:84\\r\\nConnection: close\\r\\n\\r\\n', port=84)", `^[^A-Z]*HTTP/1\.1 200 OK.*GET good\.test:84 at [^A-Z]*$ && connect good\.test:84: malformed`},
 		{"a port where clients listen first, which becomes TLS", []string{"good.test:80", "good.test:82"}, "#py\nimport time\ns = socket.create_connection(('good.test', 82)); print(s.recv(3)); s.sendall(b'\\x16\\x03\\x01' + b'x' * 300); said(lambda: s.recv(9))", `^b'220'\n && malformed`},
 	})
 	s.leaked(t, "good.test")

@@ -84,6 +84,7 @@ func TestRunProxy(t *testing.T) {
 		{"CONNECT within CONNECT", []string{"bash", "-c", head + `'CONNECT good.test:80 HTTP/1.1\r\nHost: good.test:80\r\n\r\nCONNECT bad.test:443 HTTP/1.1\r\nHost: bad.test:443\r\n\r\n' >&3; timeout 3 cat <&3`}, `200 Connection established(?s:.*)writ: malformed`, `malformed`},
 		{"CONNECT to itself", []string{"bash", "-c", head + `'CONNECT 198.18.0.1:1080 HTTP/1.1\r\nHost: 198.18.0.1:1080\r\n\r\n' >&3; timeout 3 cat <&3`}, `403 Forbidden`, `host_not_allowed`},
 		{"two hosts", []string{"bash", "-c", head + `'GET http://good.test/ HTTP/1.1\r\nHost: bad.test\r\nConnection: close\r\n\r\n' >&3; timeout 3 cat <&3`}, `good\.test at`, ``},
+		{"no request", []string{"bash", "-c", head + `'GET http://good.test/ HTTP/1.1\r\nHost: good.test\r\nBad Header: x\r\n\r\n' >&3; timeout 3 cat <&3`}, `400 Bad Request`, `connect proxy: malformed \(it has a request that cannot be read\)`},
 		{"a NUL in a name", []string{"python3", "-c", `
 import socket
 s = socket.create_connection(("198.18.0.1", 1080), 5); s.sendall(b"\x05\x01\x00")
