@@ -71,16 +71,31 @@ type web struct {
 	may      []candidate
 	secure   bool // it is TLS
 	proxy    *httputil.ReverseProxy
+	open     atomic.Int64 // connections on
 	out, got atomic.Int64
 }
 
+// dial makes a connection on. The first is one with that of the box; more, as for requests
+// of HTTP/2 to a server that has none, are connections of the run like any other.
 func (w *web) dial() (net.Conn, error) {
+	first := w.open.Add(1) == 1
+	if !first && w.relay.pass.enter() != Allowed {
+		w.open.Add(-1)
+		return nil, errTooMany
+	}
+	left := sync.OnceFunc(func() {
+		w.open.Add(-1)
+		if !first {
+			w.relay.pass.leave()
+		}
+	})
 	c, err := w.relay.dial(w.to.Address)
 	if err != nil {
+		left()
 		return nil, err
 	}
 	stop := context.AfterFunc(w.relay.life, func() { c.Close() })
-	return &counted{Conn: c, pass: w.relay.pass, got: &w.got, sent: &w.out, stop: stop}, nil
+	return &counted{Conn: c, pass: w.relay.pass, got: &w.got, sent: &w.out, stop: func() bool { left(); return stop() }}, nil
 }
 
 // ServeHTTP decides one request.
@@ -223,6 +238,12 @@ func (w *web) failed(rw http.ResponseWriter, req *http.Request, err error) {
 		}
 	}
 	why := "the other side did not answer"
+	if errors.Is(err, errTooMany) {
+		why = errTooMany.Error()
+		if e != nil {
+			e.Verdict = TooMany
+		}
+	}
 	if Untrusted(err) != "" {
 		why = "the certificate of the other side is not one to trust"
 	}
@@ -274,7 +295,10 @@ type counted struct {
 	stop      func() bool
 }
 
-var errTooMuch = errors.New("the run may not send and receive more")
+var (
+	errTooMuch = errors.New("the run may not send and receive more")
+	errTooMany = errors.New("the run has as many connections as it may")
+)
 
 func (c *counted) Read(b []byte) (int, error) {
 	may := c.pass.take(int64(len(b)))
