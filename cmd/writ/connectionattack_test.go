@@ -51,6 +51,8 @@ func TestConnectionAttacks(t *testing.T) {
 		"host header":       {map[string]any{"path": "/v1/x", "headers": map[string]string{"Host": evilHost}}, "argument /headers: Host is not for agents"},
 		"method override":   {map[string]any{"path": "/v1/x", "headers": map[string]string{"X-HTTP-Method-Override": "DELETE"}}, "not for agents"},
 		"another path":      {map[string]any{"path": "/v2/x"}, "does not go there"},
+		"override, in dots": {map[string]any{"path": "/v1/x", "headers": map[string]string{"X.HTTP.Method~Override": "DELETE"}}, "not for agents"},
+		"a key, in dots":    {map[string]any{"path": "/v1/x?api.key=mine"}, "the query has api-key, which is a credential"},
 		"another method":    {map[string]any{"path": "/v1/x", "method": "POST", "body": "x"}, "argument /method: connection echo does not take POST; it takes GET, HEAD"},
 		"no method":         {map[string]any{"path": "/v1/x", "method": "TRACE"}, "must be one of"},
 		"their own key":     {map[string]any{"path": "/v1/x?access_token=mine"}, "is a credential"},

@@ -135,7 +135,7 @@ func TestRequest(t *testing.T) {
 		"text":             {func(a *Args) { a.Method, a.Body = "POST", `a=1` }, "POST api.example Accept-Encoding=identity Content-Type=text/plain; charset=utf-8 User-Agent=writ -"},
 		"a body to read":   {func(a *Args) { a.Body = "x" }, "body: GET has none; put what you ask for into the path"},
 		"its own":          {headers("X-Trace", "1", "accept", "text/html"), "GET api.example Accept-Encoding=identity Accept=text/html User-Agent=writ X-Trace=1 -"},
-		"credentials":      {headers("Authorization", "x", "COOKIE", "x", "proxy-authorization", "x", "X-Api-Key", "x", "x_auth_token", "x"), "GET api.example " + ours + " -Authorization,Cookie,Proxy-Authorization,X-Api-Key,X_auth_token"},
+		"credentials":      {headers("Authorization", "x", "COOKIE", "x", "proxy-authorization", "x", "X-Api-Key", "x", "x_auth_token", "x", "x.access~token", "x"), "GET api.example " + ours + " -Authorization,Cookie,Proxy-Authorization,X-Api-Key,X.access~token,X_auth_token"},
 		"the connection's": {headers("x-team-key", "x"), "GET api.example " + ours + " -X-Team-Key"},
 		"host":             {headers("Host", "evil.example"), "headers: Host is not for agents to write; leave it out"},
 		"forwarding":       {headers("X-Forwarded-Host", "evil.example"), "headers: X-Forwarded-Host is not for agents to write; leave it out"},
