@@ -72,8 +72,9 @@ type echo struct{}
 
 func (echo) SSHFiles() map[string][]byte { return nil }
 
-func (echo) Talk(_ context.Context, c net.Conn) {
+func (echo) Talk(ctx context.Context, c net.Conn) {
 	b := make([]byte, 1)
+	defer context.AfterFunc(ctx, func() { c.Close() })()
 	c.SetDeadline(time.Now().Add(time.Second))
 	if n, _ := c.Read(b); n == 1 {
 		c.Write(b)
