@@ -44,6 +44,9 @@ func (p *Pass) answer(ctx context.Context, q *dns.Msg) *dns.Msg {
 		network = "ip"
 	}
 	if ask.Qtype != dns.TypeA && (ask.Qtype != dns.TypeAAAA || !rule.IPv6) {
+		if ask.Qtype != dns.TypeAAAA { // which whoever asks for addresses asks as well
+			say(Event{Verdict: Allowed, Rule: rule.At, Detail: "of a name only its addresses are told, so nobody was asked"})
+		}
 		return m // it exists, and has nothing of that kind
 	}
 	found, e := p.answerOf(ctx, rule, network, h)
