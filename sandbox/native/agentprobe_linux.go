@@ -13,7 +13,6 @@ import (
 	"github.com/writ-run/writ/sandbox"
 	"github.com/writ-run/writ/sandbox/calls"
 	"github.com/writ-run/writ/sandbox/probe"
-	"github.com/writ-run/writ/sandbox/unasked"
 	"golang.org/x/sys/unix"
 )
 
@@ -48,15 +47,7 @@ func (d *Driver) tryAgent(ctx context.Context) error {
 		return err
 	}
 	confined.SSH = []writ.SignIn{{Host: "nobody.invalid:22"}}
-	return unasked.Do(ctx, confined, "", func(ctx context.Context, w writ.Writ) error {
-		p, err := d.plan(w, sandbox.Spec{Argv: []string{"/bin/true"}, Dir: ws}, map[string]string{})
-		if err != nil {
-			return err
-		}
-		c, err := d.cell(p.Plan, p.show, nil)
-		if err != nil {
-			return err
-		}
+	return d.inCell(ctx, confined, ws, func(c *cell) error {
 		r, err := c.ready(false)
 		if err != nil {
 			c.end()

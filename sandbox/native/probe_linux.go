@@ -37,6 +37,15 @@ func (d *Driver) tryNetwork(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return d.inCell(ctx, confined, ws, func(c *cell) error {
+		defer c.end()
+		return c.ledOut()
+	})
+}
+
+// inCell has a cell tried that is as one of a call with this confinement. Whoever tries it
+// ends it.
+func (d *Driver) inCell(ctx context.Context, confined writ.Confinement, ws string, try func(*cell) error) error {
 	return unasked.Do(ctx, confined, "", func(ctx context.Context, w writ.Writ) error {
 		p, err := d.plan(w, sandbox.Spec{Argv: []string{"/bin/true"}, Dir: ws}, map[string]string{})
 		if err != nil {
@@ -46,8 +55,7 @@ func (d *Driver) tryNetwork(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		defer c.end()
-		return c.ledOut()
+		return try(c)
 	})
 }
 
