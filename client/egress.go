@@ -11,7 +11,7 @@ type Egress struct {
 	At       string `json:"at"`
 	Call     string `json:"call,omitempty"`
 	Agent    string `json:"agent"`
-	Kind     string `json:"kind" jsonschema:"connect, dns or http"`
+	Kind     string `json:"kind" jsonschema:"connect, dns, http or ssh"`
 	Host     string `json:"host" jsonschema:"host:port, or the name that was asked about; the box's own words"`
 	Address  string `json:"address,omitempty"`
 	Verdict  string `json:"verdict" jsonschema:"allowed, or the name of the refusal"`

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/writ-run/writ/action"
 	"github.com/writ-run/writ/host"
@@ -112,14 +113,14 @@ func (n CPUs) String() string { return strconv.FormatFloat(float64(n), 'f', -1, 
 // imageRef is what an image can be called: nothing that an engine or a shell would take for
 // something else.
 var (
-	imageRef = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,254}$`)
-	imageSum = regexp.MustCompile(`^[0-9a-f]{64}$`)
+	imageRef = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,254}$`) })
+	imageSum = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{64}$`) })
 )
 
 // isImage reports whether an engine could find an image by this: a name, or a whole digest.
 func isImage(s string) bool {
 	digest, by := strings.CutPrefix(s[strings.LastIndexByte(s, '@')+1:], "sha256:")
-	return imageRef.MatchString(s) && (!by || imageSum.MatchString(digest))
+	return imageRef().MatchString(s) && (!by || imageSum().MatchString(digest))
 }
 
 func (c *Config) checkDocker(d *strict.File) {
@@ -135,7 +136,7 @@ func (c *Config) checkDocker(d *strict.File) {
 	if !isImage(s.Image) {
 		d.Reject(key+"image", "must be the name of an image, with a tag or a whole digest, or an ID (sha256: and 64 digits); 'writ image build sandbox' makes one")
 	}
-	if s.Runtime != "" && !imageRef.MatchString(s.Runtime) {
+	if s.Runtime != "" && !imageRef().MatchString(s.Runtime) {
 		d.Reject(key+"runtime", "must be the name of a runtime that the engine knows, such as runc or runsc")
 	}
 	within("memory_limit", int64(s.MemoryLimit)>>20, 16, 1<<20, "m")

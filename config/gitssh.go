@@ -92,6 +92,9 @@ func (c *Config) warnUnasked(e host.Endpoint, l Login) {
 
 func (c *Config) login(d *strict.File, key string, raw SSHHost) (Login, bool) {
 	l := Login{User: "git", At: c.At(key), Agents: access.Set[[]string]{V: raw.Agents, At: c.At(key + ".agents")}}
+	if len(raw.Agents) == 0 { // which somebody who misses them writes there
+		l.Agents.At = l.At
+	}
 	for i, agent := range raw.Agents {
 		c.checkUser(d, fmt.Sprintf("%s.agents[%d]", key, i), agent)
 	}

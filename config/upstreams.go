@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/writ-run/writ/action"
@@ -70,7 +71,7 @@ func (r *Relay) UnmarshalText(b []byte) error {
 	return word(r, "request to relay", b, "elicitation", "sampling", "roots")
 }
 
-var serverName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*(_[a-z0-9-]+)*$`)
+var serverName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9-]*(_[a-z0-9-]+)*$`) })
 
 func (c *Config) checkUpstreams(d *strict.File) {
 	for _, name := range slices.Sorted(maps.Keys(c.File.Upstreams)) {
@@ -82,7 +83,7 @@ func (c *Config) checkUpstreams(d *strict.File) {
 // one, and resolves its paths.
 func (c *Config) checkUpstream(d *strict.File, key, name string, u Upstream) Upstream {
 	switch {
-	case len(name) > 32 || !serverName.MatchString(name):
+	case len(name) > 32 || !serverName().MatchString(name):
 		d.Reject(key, "use a-z, 0-9, - and single _ between them, at most 32, such as my_server")
 	case name == "builtin" || strings.HasPrefix(name, "writ"):
 		d.Reject(key, "the name is writ's own; choose another")

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/writ-run/writ/secret"
@@ -125,7 +126,7 @@ func (u Upstream) Shown() Upstream {
 	hide := func(m map[string]string) map[string]string {
 		out := map[string]string{}
 		for k, v := range m {
-			if out[k] = v; secretName.MatchString(k) || secretValue(v) {
+			if out[k] = v; secretName().MatchString(k) || secretValue(v) {
 				out[k] = Hidden
 			}
 		}
@@ -136,17 +137,21 @@ func (u Upstream) Shown() Upstream {
 }
 
 // secretName matches what secrets are usually called.
-var secretName = regexp.MustCompile(`(?i)(key|token|secret|pass|pwd|auth|cred|cookie|session|signature|private|bearer|dsn|connection)`)
+var secretName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)(key|token|secret|pass|pwd|auth|cred|cookie|session|signature|private|bearer|dsn|connection)`)
+})
 
 // known matches values that are what they look like, wherever they stand; random ones
 // of many letters and digits.
 var (
-	known  = regexp.MustCompile(`(?i)^(bearer|basic|token) |^(sk|pk|rk)[-_]|^gh[a-z]_|^github_pat_|^glpat-|^xox[a-z]-|^AKIA|^eyJ|-----BEGIN|://[^/@\s]*:[^/@\s]*@`)
-	random = regexp.MustCompile(`^[A-Za-z0-9+=_-]{20,}$`)
+	known = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)^(bearer|basic|token) |^(sk|pk|rk)[-_]|^gh[a-z]_|^github_pat_|^glpat-|^xox[a-z]-|^AKIA|^eyJ|-----BEGIN|://[^/@\s]*:[^/@\s]*@`)
+	})
+	random = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9+=_-]{20,}$`) })
 )
 
 func secretValue(v string) bool {
-	return known.MatchString(v) || random.MatchString(v) && strings.ContainsAny(v, "0123456789")
+	return known().MatchString(v) || random().MatchString(v) && strings.ContainsAny(v, "0123456789")
 }
 
 // shownArgs hides what follows a flag with a secret's name, too.
@@ -156,9 +161,9 @@ func shownArgs(args []string) []string {
 		flag, v, with := strings.Cut(a, "=")
 		switch {
 		case i == 0:
-		case strings.HasPrefix(a, "-") && with && (secretName.MatchString(flag) || secretValue(v)), with && secretName.MatchString(flag) && !strings.ContainsAny(flag, "/:"):
+		case strings.HasPrefix(a, "-") && with && (secretName().MatchString(flag) || secretValue(v)), with && secretName().MatchString(flag) && !strings.ContainsAny(flag, "/:"):
 			out[i] = flag + "=" + Hidden
-		case strings.HasPrefix(args[i-1], "-") && !strings.Contains(args[i-1], "=") && !strings.HasPrefix(a, "-") && secretName.MatchString(args[i-1]), secretValue(a):
+		case strings.HasPrefix(args[i-1], "-") && !strings.Contains(args[i-1], "=") && !strings.HasPrefix(a, "-") && secretName().MatchString(args[i-1]), secretValue(a):
 			out[i] = Hidden
 		case strings.Contains(a, "://"):
 			out[i] = ShownURL(a)

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"sync"
 )
 
 // modernFrom is the first version in which every request stands alone.
@@ -61,7 +62,7 @@ func runSuite(ctx context.Context, modules, dir, url string, r oneRun) (results 
 
 func tail(b []byte) []byte { return b[max(0, len(b)-4000):] }
 
-var outputName = regexp.MustCompile(`^server-(.+)-\d{4}-\d\d-\d\dT[^/]*$`)
+var outputName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^server-(.+)-\d{4}-\d\d-\d\dT[^/]*$`) })
 
 // readResults reads the checks of each scenario, which has a directory of its own.
 func readResults(out string) (map[string]result, error) {
@@ -71,7 +72,7 @@ func readResults(out string) (map[string]result, error) {
 	}
 	results := map[string]result{}
 	for _, d := range dirs {
-		name := outputName.FindStringSubmatch(d.Name())
+		name := outputName().FindStringSubmatch(d.Name())
 		if name == nil {
 			return nil, fmt.Errorf("the suite left %s, which is no scenario's", d.Name())
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -115,22 +116,26 @@ func hideAll(lines []string) []string {
 }
 
 var (
-	bare  = regexp.MustCompile(`^\s*("[^"\\]*"\s*:\s*|[\w.-]+\s*=\s*)?[][{}, \t\r]*$|^\s*\[[\w. -]+\]\s*$`)
-	keyed = regexp.MustCompile(`^(\s*(?:"[^"\\]*"\s*:|[\w.-]+\s*=)\s*)\S.*?([,{[]?)\s*$`)
-	space = regexp.MustCompile(`^\s*`)
+	bare = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^\s*("[^"\\]*"\s*:\s*|[\w.-]+\s*=\s*)?[][{}, \t\r]*$|^\s*\[[\w. -]+\]\s*$`)
+	})
+	keyed = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(\s*(?:"[^"\\]*"\s*:|[\w.-]+\s*=)\s*)\S.*?([,{[]?)\s*$`)
+	})
+	space = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*`) })
 )
 
 // hide keeps a line's shape and key.
 func hide(line string) string {
-	if bare.MatchString(line) {
+	if bare().MatchString(line) {
 		return line
 	}
-	if m := keyed.FindStringSubmatch(line); m != nil {
+	if m := keyed().FindStringSubmatch(line); m != nil {
 		return m[1] + "…" + m[2]
 	}
 	end := ""
 	if strings.HasSuffix(line, ",") {
 		end = ","
 	}
-	return space.FindString(line) + "…" + end
+	return space().FindString(line) + "…" + end
 }

@@ -22,7 +22,11 @@ type SignIn struct {
 func (d *Decider) signIn(out *writ.Decision, chain []link, normal string) {
 	s, ok := d.signIns[normal]
 	first, top := chain[0].tool, chain[len(chain)-1].agent
-	if !ok || first.Runs != tool.InBox || !first.Policy.SignsIn(normal) || !slices.Contains(s.Agents.V, top.Name) || slices.Contains(out.Confine.SSH, s.Reach) {
+	if !ok || first.Runs != tool.InBox || !first.Policy.SignsIn(normal) || slices.Contains(out.Confine.SSH, s.Reach) {
+		return
+	}
+	if !slices.Contains(s.Agents.V, top.Name) { // what ssh says then names nobody who could change it
+		add(out, writ.Allow, "ssh", s.Agents.At, "it does not sign in at %s: the key there is not lent to commands of %s, which agents would have to name", s.Reach.Host, top.Name)
 		return
 	}
 	add(out, writ.Allow, "ssh", s.Agents.At, "it signs in at %s as %s, with a key that stays outside of its box", s.Reach.Host, s.Reach.User)

@@ -81,6 +81,11 @@ func TestSignIns(t *testing.T) {
 		said := slices.ContainsFunc(d.Reasons, func(r writ.Reason) bool {
 			return r.Source == "ssh" && strings.Contains(r.Text, "as git") && !strings.Contains(r.Text, "store:k")
 		})
+		if unlent := slices.ContainsFunc(d.Reasons, func(r writ.Reason) bool {
+			return r.Source == "ssh" && strings.Contains(r.Text, "is not lent to commands of")
+		}); unlent != (strings.HasPrefix(name, "to ") && !c.want) {
+			t.Errorf("%s: %v", name, d.Reasons)
+		}
 		if got := slices.Equal(d.Confine.SSH, []writ.SignIn{lent().Reach}); got != c.want || said != c.want || !c.want && len(d.Confine.SSH) > 0 {
 			t.Errorf("%s: %+v %v", name, d.Confine.SSH, d.Reasons)
 		}

@@ -240,7 +240,7 @@ func (p *Pass) mayLog() bool {
 	}
 	p.mu.Unlock()
 	if tell {
-		p.say(Event{At: now, Kind: "connect", Verdict: TooMany, Detail: "more than can be logged"})
+		p.say(Event{At: now, Kind: "connect", Host: "every host", Verdict: TooMany, Detail: "more than can be logged"})
 	}
 	return ok
 }

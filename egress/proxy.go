@@ -43,7 +43,7 @@ func (r *Relay) proxy(c net.Conn, e Event) Event {
 		Handler: http.HandlerFunc(r.asked), ReadHeaderTimeout: beginWithin, IdleTimeout: r.pass.broker.o.Limits.Idle, MaxHeaderBytes: 64 << 10,
 		ErrorLog: log.New(io.Discard, "", 0), DisableGeneralOptionsHandler: true,
 	}
-	bad := garbled(s, &single{conn: ends, ends: ends})
+	bad := garbled(s, ends, ends)
 	s.Shutdown(r.life)
 	if bad {
 		e.Verdict, e.Detail = Malformed, notRead
@@ -219,6 +219,8 @@ func greeted(c *peeked) (host.Endpoint, error) {
 func socket(c net.Conn) net.Conn {
 	for {
 		switch at := c.(type) {
+		case *overheard:
+			c = at.Conn
 		case *ending:
 			c = at.Conn
 		case *peeked:

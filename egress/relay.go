@@ -135,8 +135,12 @@ func (r *Relay) accept(l net.Listener) {
 			continue
 		}
 		if v := r.pass.enter(); v != Allowed {
+			e := Event{At: time.Now(), Kind: "connect", Verdict: v}
+			if to, err := r.mouth.Original(c); err == nil {
+				e.Host, e.Address = to.String(), to
+			}
 			refuse(c)
-			r.pass.say(Event{At: time.Now(), Kind: "connect", Verdict: v})
+			r.pass.say(e)
 			continue
 		}
 		r.work.Go(func() {

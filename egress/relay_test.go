@@ -436,13 +436,13 @@ func TestQuestions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := 0
-	pass := New(Options{Resolver: names{}}).Open(Run{Rules: Rules{{Host: p}}, Log: func(Event) { lines++ }})
+	lines, where := 0, ""
+	pass := New(Options{Resolver: names{}}).Open(Run{Rules: Rules{{Host: p}}, Log: func(e Event) { lines, where = lines+1, e.Host }})
 	for range 3 * logBurst {
 		pass.mayLog()
 	}
-	if lines != 1 || pass.tokens > logBurst/2 {
-		t.Errorf("%d lines beside what was let through, %.0f left", lines, pass.tokens)
+	if lines != 1 || where != "every host" || pass.tokens > logBurst/2 {
+		t.Errorf("%d lines beside what was let through, of %q, %.0f left", lines, where, pass.tokens)
 	}
 	many := make([]netip.Addr, 2*mostPins)
 	for i := range many {

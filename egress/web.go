@@ -49,7 +49,7 @@ func (r *Relay) requests(c net.Conn, ends *ending, e Event, may []candidate, sec
 		ErrorLog: log.New(io.Discard, "", 0), DisableGeneralOptionsHandler: true,
 	}
 	e.Host, e.Rule, e.Verdict = may[0].endpoint.String(), may[0].rule.At, Allowed
-	if garbled(s, &single{conn: c, ends: ends}) {
+	if garbled(s, c, ends) {
 		e.Verdict, e.Detail = Malformed, notRead
 	}
 	s.Shutdown(r.life)

@@ -47,8 +47,8 @@ func unreportable(r store.Egress) string {
 	switch _, err := time.Parse(ledger.TimeFormat, r.At); {
 	case err != nil:
 		return "at is no time"
-	case !slices.Contains([]string{"connect", "dns", "http"}, r.Kind):
-		return "kind is connect, dns or http"
+	case !slices.Contains([]string{"connect", "dns", "http", "ssh"}, r.Kind):
+		return "kind is connect, dns, http or ssh"
 	case !slices.Contains(egress.Verdicts(), egress.Verdict(r.Verdict)):
 		return "verdict is none that there is"
 	case r.Sent < 0 || r.Received < 0 || r.Micros < 0:

@@ -99,6 +99,19 @@ func (e *Engine) repository(said config.SSH, at host.Endpoint, user, path string
 	return r
 }
 
+// strangers are the servers that nobody could sign in at, since their keys are not known. One
+// may be made known while the daemon runs, so that is no error yet.
+func strangers(said config.SSH) []string {
+	var out []string
+	for at, l := range said.Hosts {
+		if _, err := gitssh.KnownOf(at.String(), said.KnownHosts); err != nil {
+			out = append(out, fmt.Sprintf("%s: %v", l.At, err))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 // usable refuses keys in files that could not be used when they are needed. What is kept
 // elsewhere may come later.
 func usable(said config.SSH) error {

@@ -50,6 +50,7 @@ func load(path string, registered []*tool.Tool, planned ...config.ServerFile) (*
 	if err := usable(cfg.SSH); err != nil {
 		return nil, nil, err
 	}
+	cfg.Warnings = append(cfg.Warnings, strangers(cfg.SSH)...)
 	if err := known(cfg.Types, registered); err != nil {
 		return nil, nil, err
 	}

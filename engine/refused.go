@@ -4,6 +4,7 @@ import (
 	"context"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/writ-run/writ/display"
 	"github.com/writ-run/writ/egress"
@@ -72,7 +73,7 @@ func forOperator(r store.Egress) string {
 	if egress.Verdict(r.Verdict) != egress.AddressNotOpen {
 		return ""
 	}
-	for _, m := range openingKey.FindAllString(r.Rule, -1) {
+	for _, m := range openingKey().FindAllString(r.Rule, -1) {
 		keys = append(keys, strings.TrimSuffix(m, ":"))
 	}
 	if keys == nil {
@@ -81,4 +82,4 @@ func forOperator(r store.Egress) string {
 	return " (an operator who means it says the range in " + strings.Join(keys, " and ") + ")"
 }
 
-var openingKey = regexp.MustCompile(`egress\.hosts\."[^"]*"\.ranges:`)
+var openingKey = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`egress\.hosts\."[^"]*"\.ranges:`) })

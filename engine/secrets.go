@@ -49,6 +49,8 @@ func (e *Engine) SetSecret(ctx context.Context, name string, value secret.Value,
 		return writ.Fail(writ.Invalid, "a secret's name has letters, digits, _ . and -, at most 64, and begins with a letter, a digit or _", nil)
 	case value.Empty():
 		return writ.Fail(writ.Invalid, "the value is empty; nothing was set", nil)
+	case len(value.Reveal()) < secret.MinBytes:
+		return writ.Fail(writ.Invalid, fmt.Sprintf("the value has fewer than %d characters, too few to be kept out of answers, so that nothing would use it; nothing was set, use a longer one", secret.MinBytes), nil)
 	case len(value.Reveal()) > secret.MaxBytes:
 		return writ.Fail(writ.TooLarge, fmt.Sprintf("the value has more than %d KiB; nothing was set", secret.MaxBytes>>10), nil)
 	}

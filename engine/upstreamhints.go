@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"sync"
 	"time"
 
 	"github.com/writ-run/writ/egress"
@@ -21,7 +22,7 @@ func (e *Engine) hints(s *server, failed string, since time.Time) []string {
 	switch row, ok := e.lastRefused(s, since); {
 	case ok:
 		out = append(out, s.opens(row))
-	case failed != "" && s.cfg.URL == "" && !s.own && len(s.cfg.Hosts) == 0 && offline.MatchString(failed):
+	case failed != "" && s.cfg.URL == "" && !s.own && len(s.cfg.Hosts) == 0 && offline().MatchString(failed):
 		out = append(out, fmt.Sprintf("its box has no network; where it needs a host: writ upstream set %s --host HOST", s.name))
 	}
 	return out
@@ -36,7 +37,9 @@ func (s *server) unproven() string {
 }
 
 // offline is what programs say that find no network.
-var offline = regexp.MustCompile(`(?i)ENOTFOUND|EAI_AGAIN|ENETUNREACH|getaddrinfo|network is unreachable|name resolution|no such host|could not resolve|Failed to resolve`)
+var offline = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)ENOTFOUND|EAI_AGAIN|ENETUNREACH|getaddrinfo|network is unreachable|name resolution|no such host|could not resolve|Failed to resolve`)
+})
 
 // lastRefused is the last that a server wanted to reach and was not let through to.
 func (e *Engine) lastRefused(s *server, since time.Time) (store.Egress, bool) {

@@ -94,7 +94,7 @@ func (c *credentials) given(ctx context.Context, env map[string]string) (map[str
 
 func unfitVariable(v string) string {
 	switch {
-	case len(v) < 8:
+	case len(v) < secret.MinBytes:
 		return "has fewer than 8 characters, too few to be kept out of answers; use a longer one"
 	case strings.ContainsRune(v, 0):
 		return "has a zero byte, which no variable holds; name another"

@@ -63,6 +63,12 @@ func ParsePattern(s string) (Pattern, error) {
 	return Pattern{kind: exact, host: e.Host, port: e.Port}, nil
 }
 
+// IPv6 reports whether it is of addresses of IPv6, and of nothing else.
+func (p Pattern) IPv6() bool {
+	a, literal := p.host.Addr()
+	return p.kind == within && p.prefix.Addr().Is6() || p.kind == exact && literal && a.Is6()
+}
+
 // Loopback reports whether what it matches is this machine itself, by its name or its
 // addresses.
 func (p Pattern) Loopback() bool {

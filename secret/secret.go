@@ -16,6 +16,10 @@ const Shown = "[secret]"
 // MaxBytes bounds one value.
 const MaxBytes = 64 << 10
 
+// MinBytes is the least there is in a secret of the store, of a connection and of an MCP server:
+// what is shorter is found in every text, and could not be kept out of answers.
+const MinBytes = 8
+
 // Value is a secret. The zero Value holds none. It lies in a function, so that a struct
 // which has one in an unexported field, where fmt calls no method, prints an address;
 // of a pointer fmt prints what it points at, for some verbs.

@@ -94,11 +94,11 @@ func refusal(status int) string {
 	case status == http.StatusForbidden:
 		return "the vault refuses the token; give one whose policy lets it read this path"
 	case status == http.StatusServiceUnavailable:
-		return "the vault is sealed or in standby"
+		return "the vault is sealed or in standby; unseal it, or write the address of the active one"
 	case status >= 300 && status < 400:
 		return "the vault sends elsewhere, where its token does not go; write the address of the active one"
 	}
-	return fmt.Sprintf("the vault answers %d", status)
+	return fmt.Sprintf("the vault answers %d; its own log says why", status)
 }
 
 // field takes one text out of an answer. The error of a decoder quotes what it reads, so
@@ -122,7 +122,7 @@ func (v Vault) field(r Ref, text []byte) (Value, error) {
 	}
 	value, ok := fields[r.Field].(string)
 	if !ok {
-		return Value{}, missing(r, "the secret there has no such field with a text", nil)
+		return Value{}, missing(r, "the secret there has no such field with a text; see its fields with 'vault kv get' or 'bao kv get', and write the field after the #", nil)
 	}
 	return New(value), nil
 }

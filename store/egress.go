@@ -13,7 +13,7 @@ type Egress struct {
 	At       string
 	Call     string // empty: of something that no call runs, such as a server
 	Agent    string
-	Kind     string // connect, dns or http
+	Kind     string // connect, dns, http or ssh
 	Host     string // host:port, or the name that was asked about: the box's own words
 	Address  string // empty: none was dialled
 	Verdict  string // allowed, or the name of the refusal

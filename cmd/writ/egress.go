@@ -78,7 +78,7 @@ A name that was refused twice in a row is shown once. With --json each is one li
 // may have been logged yet.
 func nobodys(ctx context.Context, daemon *client.Client, of client.EgressOf) error {
 	names := agentNames(ctx, daemon)
-	own := of.Agent == "writ run" || strings.Contains(of.Agent, ".") // no agent's name has a space or a dot
+	own := strings.ContainsAny(of.Agent, " .") // as in "writ run" and "webhook NAME": no agent's name has any
 	if of.Agent != "" && !own && !slices.Contains(names, of.Agent) {
 		return writ.Fail(writ.NotFound, fmt.Sprintf("there is no agent %q%s", of.Agent, spell.Hint(of.Agent, names)), nil)
 	}

@@ -45,7 +45,7 @@ python3 greedy.py`)
 	for {
 		select {
 		case o := <-greedy:
-			if o.code != 0 || o.out != "256 9744\n[not let out: too_many]\n" {
+			if o.code != 0 || o.out != "256 9744\n[not let out: 93.184.216.34:80: too_many]\n" {
 				t.Errorf("the greedy one: %+v", o)
 			}
 			if served < 3 {

@@ -102,6 +102,9 @@ func TestEgressLog(t *testing.T) {
 			t.Errorf("egress log %s: exit %d\n%s%s\nwant\n%s%s", row.line, o.code, o.out, o.err, row.out, row.err)
 		}
 	}
+	if got := w.must("", "egress", "log", "--agent", "webhook cloud"); got != "none\n" {
+		t.Errorf("of a webhook that nothing is logged of: %s", got)
+	}
 	out := w.must("", "egress", "log", "--json", "--limit", "1")
 	const want = `{"n":6,"at":"2026-01-02T03:04:10Z","call":"call_bbbbbbbbbbbbbbbbbb","agent":"other","kind":"http","host":"x\u001b[2J\n\u202e:80",` +
 		`"verdict":"method_refused","rule":"egress[2]","detail":"PO\rST","sent":0,"received":0,"took_micros":0}` + "\n"
@@ -153,6 +156,11 @@ func TestEgressUsage(t *testing.T) {
 	for flag, want := range map[string]string{"--agent": "coder", "--call": w.pending()} {
 		if out := w.must("", "__complete", "egress", "log", flag, ""); !strings.Contains(out, want) {
 			t.Errorf("%s does not offer %s: %s", flag, want, out)
+		}
+	}
+	for _, flag := range []string{"--ssh", "--allow-host", "--read-host", "--allow-range"} {
+		if out := w.must("", "__complete", "run", flag, ""); !strings.HasPrefix(out, ":4\n") {
+			t.Errorf("%s offers files: %s", flag, out)
 		}
 	}
 }

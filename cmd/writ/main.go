@@ -10,9 +10,12 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +23,7 @@ import (
 	"github.com/writ-run/writ/client"
 	"github.com/writ-run/writ/engine"
 	"github.com/writ-run/writ/sandbox/docker"
+	"github.com/writ-run/writ/sandbox/native"
 	"github.com/writ-run/writ/sandbox/subprocess"
 	"github.com/writ-run/writ/sandbox/wrapped"
 	"github.com/writ-run/writ/spell"
@@ -38,14 +42,22 @@ func main() {
 	docker.Main()
 	wrapped.Main() // neither returns when this process is to become a box
 	subprocess.Main()
+	collectLater()
 	log.SetOutput(io.Discard) // net/http tells it what strangers say: they would write on our terminal
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	os.Exit(run(ctx, os.Args[1:]))
 }
 
+// collectLater lets a command that is soon over end without collecting its garbage: that
+// would take a part of its time, and all of it goes with the process.
+func collectLater() {
+	usual := debug.SetGCPercent(800)
+	time.AfterFunc(time.Second, func() { debug.SetGCPercent(usual) })
+}
+
 func run(ctx context.Context, args []string) int {
-	root := newRoot()
+	root := newRoot(beginAhead(args))
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
@@ -125,10 +137,11 @@ type app struct {
 	configFlag string
 	json       bool
 	leaving    client.Egress // the last that was shown of the egress log
+	ahead      *native.Ahead // a sandbox that is being begun; nil: none
 }
 
-func newRoot() *cobra.Command {
-	a := &app{}
+func newRoot(ahead *native.Ahead) *cobra.Command {
+	a := &app{ahead: ahead}
 	root := &cobra.Command{
 		Use:   "writ",
 		Short: "A gate between AI agents and the tools they call",
@@ -163,7 +176,7 @@ Exit codes: 0 ok, 1 error, 2 usage, 3 denied, 4 needs approval.`,
 }
 
 // listedFlag is a flag in the list that the help has.
-var listedFlag = regexp.MustCompile(`(?m)^ +(?:-\w, )?(--[\w-]+)`)
+var listedFlag = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^ +(?:-\w, )?(--[\w-]+)`) })
 
 // flagError says which flag was probably meant by one that is not there.
 func flagError(c *cobra.Command, err error) error {
@@ -172,7 +185,7 @@ func flagError(c *cobra.Command, err error) error {
 		return usageError{err}
 	}
 	var known []string
-	for _, m := range listedFlag.FindAllStringSubmatch(c.Flags().FlagUsages(), -1) {
+	for _, m := range listedFlag().FindAllStringSubmatch(c.Flags().FlagUsages(), -1) {
 		known = append(known, m[1])
 	}
 	return usageError{fmt.Errorf("%w%s", err, spell.Hint(got, known))}

@@ -113,15 +113,20 @@ func (c *confined) flags(cmd *cobra.Command) {
 	f.StringArrayVar(&c.write, "write", nil, "a file or directory that it can change as well (again for more)")
 	f.StringArrayVar(&c.env, "env", nil, "a variable of yours that it gets, or NAME=VALUE (again for more)")
 	f.StringArrayVar(&c.programs, "program", nil, "only these programs can be executed, besides the command (again for more)")
-	f.StringArrayVar(&c.hosts, "allow-host", nil, "a host that it can reach: HOST, HOST:PORT, *.DOMAIN, ADDRESS/BITS:PORT; port 443 unless said (again for more)")
+	f.StringArrayVar(&c.hosts, "allow-host", nil, "a host that it can reach: HOST, HOST:PORT, *.DOMAIN, ADDRESS/BITS:PORT, * for all; port 443 unless said (again for more)")
 	f.StringArrayVar(&c.reads, "read-host", nil, "a host that it can only read from: GET, HEAD and OPTIONS, also within TLS (again for more)")
-	f.StringArrayVar(&c.ssh, "ssh", nil, "a server that it can reach, and sign in at by your own agent of ssh: [USER@]HOST[:PORT] (again for more)")
+	f.StringArrayVar(&c.ssh, "ssh", nil, "a server that it can reach, and sign in at by your own agent of ssh: [USER@]HOST[:PORT], as who you are here unless said (again for more)")
 	f.BoolVar(&c.six, "ipv6", false, "reach those hosts by IPv6 too, where this machine can")
 	f.StringArrayVar(&c.ranges, "allow-range", nil, "addresses that are not public which those hosts may have, such as 10.0.0.0/8 (again for more)")
 	f.StringVar(&c.dir, "dir", "", "directory to run in, and to let it change (default: the current one)")
 	f.Var(&c.timeout, "timeout", "end it after this long")
 	f.BoolVar(&c.noCaches, "no-caches", false, "without your package caches and the build cache")
 	f.StringVar(&c.policy, "policy", "", "a file that says what it can reach")
+	for _, name := range []string{"allow-host", "read-host", "ssh", "allow-range", "timeout"} { // none of them is a file
+		if err := cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions); err != nil {
+			panic(err) // a flag that does not exist: a programming error
+		}
+	}
 }
 
 // place is one path that a person named, as it really is.

@@ -29,6 +29,15 @@ import (
 // runTmp is how much a command that a person runs can have in its /tmp; builds need it.
 const runTmp = 4 << 30
 
+// beginAhead begins, of a command that runs another one, what takes longest: while this
+// program finds out what it is asked. A launcher that nobody uses ends with it.
+func beginAhead(args []string) *native.Ahead {
+	if len(args) > 0 && (args[0] == "run" || args[0] == "shell") {
+		return native.Begin(false)
+	}
+	return nil
+}
+
 // runConfined runs a command for a person, and ends the program as the command ended.
 func (a *app) runConfined(ctx context.Context, c *confined, argv []string) error {
 	if err := c.readPolicy(); err != nil {
@@ -46,7 +55,11 @@ func (a *app) runConfined(ctx context.Context, c *confined, argv []string) error
 	if err != nil {
 		return err
 	}
-	network, outlet, err := c.network(told, to)
+	signs, err := signer(to, told.tell)
+	if err != nil {
+		return notStarted(err)
+	}
+	network, outlet, err := c.network(told, to, signs)
 	if err != nil {
 		return err
 	}
@@ -55,11 +68,14 @@ func (a *app) runConfined(ctx context.Context, c *confined, argv []string) error
 	if c.limits.Memory > 0 || c.limits.Pids > 0 {
 		o.Deployment = "writ-run" // whose groups bound all of it together
 	}
+	if o.Ahead = a.ahead; o.Ahead == nil || len(c.programs) > 0 {
+		a.ahead.Drop()
+		o.Ahead = native.Begin(len(c.programs) > 0) // while the rest is looked at
+	}
 	d := native.New(o)
 	if o.Deployment != "" {
 		defer d.Close()
 	} // else its launcher goes when this program does, and nobody waits for it
-	go d.Warm(len(c.programs) > 0) // while the rest is looked at
 	named, given, err := c.variables()
 	if err != nil {
 		return err

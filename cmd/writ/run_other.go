@@ -6,9 +6,12 @@ import (
 	"context"
 
 	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/sandbox/native"
 )
 
 // runConfined needs a sandbox of this system, and there is none yet.
 func (a *app) runConfined(context.Context, *confined, []string) error {
 	return orUnconfined(writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: 'writ run' needs Linux", nil))
 }
+
+func beginAhead([]string) *native.Ahead { return nil }

@@ -22,6 +22,9 @@ func (r *refusals) because(e egress.Event) string {
 		if e.Kind == "dns" {
 			return fmt.Sprintf(" (%s %s would allow port 443 of it; %[2]s:PORT another)", r.flagFor(e.Rule+":443"), visible(e.Rule))
 		}
+		if server, ok := strings.CutSuffix(e.Rule, ":22"); ok {
+			return fmt.Sprintf(" (--ssh USER@%s would allow it, and signing in there by your own agent of ssh; --allow-host %[1]s:22 no more than to reach it)", visible(server))
+		}
 		return fmt.Sprintf(" (%s %s would allow it)", r.flagFor(e.Rule), visible(e.Rule))
 	case egress.AddressNotOpen:
 		return notOpen(e)

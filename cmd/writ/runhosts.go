@@ -2,12 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/netip"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,14 +15,15 @@ import (
 	"github.com/writ-run/writ/client"
 	"github.com/writ-run/writ/config"
 	"github.com/writ-run/writ/egress"
+	"github.com/writ-run/writ/egress/sshagent"
 	"github.com/writ-run/writ/host"
 	"github.com/writ-run/writ/ledger"
 	"github.com/writ-run/writ/sandbox"
 )
 
-// network is what a person lets a command reach, with the servers that it signs in at, and
-// the way there.
-func (c *confined) network(told *refusals, to []writ.SignIn) (writ.Network, sandbox.Outlet, error) {
+// network is what a person lets a command reach, with the servers that it signs in at, by
+// an agent or none, and the way there.
+func (c *confined) network(told *refusals, to []writ.SignIn, signs *sshagent.Agent) (writ.Network, sandbox.Outlet, error) {
 	if len(c.hosts)+len(c.reads)+len(to) == 0 {
 		if len(c.ranges) > 0 {
 			return writ.Network{}, nil, usagef("--allow-range says which addresses the hosts of --allow-host, --read-host and --ssh may have; name a host")
@@ -51,6 +52,9 @@ func (c *confined) network(told *refusals, to []writ.SignIn) (writ.Network, sand
 		if err != nil {
 			return writ.Network{}, nil, usagef("%s: %v", flag, err)
 		}
+		if p.IPv6() && !c.six { // it would not be reached, and nobody outside would hear of it
+			return writ.Network{}, nil, usagef("%s %s is an address of IPv6, which nothing reaches without --ipv6; add that", flag, p)
+		}
 		*list = append(*list, p.String())
 		rules = append(rules, egress.Rule{Host: p, Reads: reads, IPv6: c.six, Ranges: ranges, At: flag + " " + p.String()})
 	}
@@ -58,6 +62,9 @@ func (c *confined) network(told *refusals, to []writ.SignIn) (writ.Network, sand
 		p, err := host.ParsePattern(s.Host)
 		if err != nil {
 			return writ.Network{}, nil, usagef("--ssh: %v", err)
+		}
+		if p.IPv6() && !c.six {
+			return writ.Network{}, nil, usagef("--ssh %s is an address of IPv6, which nothing reaches without --ipv6; add that", p)
 		}
 		net.Hosts = append(net.Hosts, p.String())
 		rules = append(rules, egress.Rule{Host: p, IPv6: c.six, Ranges: ranges, At: "--ssh " + s.User + "@" + s.Host})
@@ -71,12 +78,8 @@ func (c *confined) network(told *refusals, to []writ.SignIn) (writ.Network, sand
 			return nil, err
 		}
 		way := outOf{pass.Serve(m), authority}
-		if len(to) == 0 {
+		if signs == nil {
 			return way, nil
-		}
-		signs, err := signer(to, told.tell)
-		if err != nil {
-			return nil, errors.Join(err, way.Close())
 		}
 		return outSigning{way, signs}, nil
 	}, nil
@@ -110,7 +113,10 @@ type refusals struct {
 
 // mostKept is how much there is for the log; a command that does more is told of by its
 // beginning.
-const mostKept = 10000
+const (
+	mostKept = 10000
+	longKept = 290 // of a text; the daemon takes 300 bytes
+)
 
 // logRun adds what was kept to the log of the daemon, where writ is set up.
 func (a *app) logRun(r *refusals) {
@@ -146,6 +152,11 @@ func (r *refusals) keep(e egress.Event) {
 	}
 	if e.Address.IsValid() {
 		row.Address = e.Address.String()
+	}
+	for _, text := range []*string{&row.Host, &row.Rule, &row.Needs, &row.Detail} { // one that the daemon does not take would keep out the others of its report
+		if len(*text) > longKept {
+			*text = strings.ToValidUTF8((*text)[:longKept], "") + "…"
+		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

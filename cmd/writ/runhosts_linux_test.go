@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -28,6 +29,13 @@ func TestRunHosts(t *testing.T) {
 	curl := func(args ...string) []string {
 		return append([]string{"--read", ca.File, "--", "curl", "-sS", "-m", "5", "--cacert", ca.File}, args...)
 	}
+	onePiece := func(text string, port int) []string { // a shell sends it line by line
+		return []string{"--", "python3", "-c", fmt.Sprintf(`import socket, ssl
+c = socket.create_connection(("good.test", %d), 5)
+if %[1]d == 443: c = ssl.create_default_context().wrap_socket(c, server_hostname="good.test")
+c.sendall(b%s)
+while b := c.recv(4096): print(b.decode())`, port, text)}
+	}
 	good := []string{"--allow-host", "good.test"}
 	bad := filepath.Join(w.home, "bad.yaml")
 	w.write(bad, "ipv6: true\nhosts: [good.test, 'https://good.test']\nreads: ['good.test:0']\nranges: [10.0.0.1/8]\n")
@@ -44,6 +52,8 @@ func TestRunHosts(t *testing.T) {
 		{"plain HTTP", both, curl("http://good.test/"), `^GET good\.test at 93\.184\.216\.34:80\n$`, `^$`},
 		{"a wildcard", []string{"--allow-host", "*.wild.test"}, curl("https://a.wild.test/"), `^GET a\.wild\.test `, `^$`},
 		{"its apex", []string{"--allow-host", "*.wild.test"}, curl("https://wild.test/"), `^$`, `dns wild\.test: host_not_allowed \(--allow-host wild\.test would allow port 443 of it; wild\.test:PORT another\)`},
+		{"an address of IPv6 without --ipv6", []string{"--allow-host", "[2606:2800:220:1::34]:80"}, []string{"--", "true"}, `^$`, `--allow-host \[2606:2800:220:1::34\]:80 is an address of IPv6, which nothing reaches without --ipv6; add that`},
+		{"a range of IPv6 without --ipv6", []string{"--read-host", "[2606:2800::/32]:80"}, []string{"--", "true"}, `^$`, `--read-host .* is an address of IPv6`},
 		{"another host", good, curl("https://bad.test/"), `^$`, `dns bad\.test: host_not_allowed \(--allow-host bad\.test would allow port 443 of it; bad\.test:PORT another\)`},
 		{"another port", good, curl("http://good.test/"), `^$`, `connect 93\.184\.216\.34:80: host_not_allowed \(--allow-host good\.test:80 would allow it\)`},
 		{"an address", good, curl("-k", "https://93.184.216.35/"), `^$`, `connect 93\.184\.216\.35:443: nobodys_address`},
@@ -54,6 +64,9 @@ func TestRunHosts(t *testing.T) {
 		{"another name in a request", both, curl("-H", "Host: bad.test", "http://good.test/"), `^writ: other_name: the request is for "bad\.test", and the connection is to good\.test:80\n$`, `http good\.test:80: other_name`},
 		{"two names in a request", both, curl("--request-target", "http://bad.test/", "http://good.test/"), `^writ: other_name: the request is for "bad\.test"`, `http good\.test:80: other_name`},
 		{"the second request of a connection", both, []string{"--", "bash", "-c", `exec 3<>/dev/tcp/good.test/80; printf 'GET / HTTP/1.1\r\nHost: good.test\r\n\r\nGET / HTTP/1.1\r\nHost: bad.test\r\nConnection: close\r\n\r\n' >&3; timeout 5 cat <&3`}, `GET good\.test at (?s:.*)writ: other_name`, `other_name`},
+		{"no request behind the first of a connection", both, onePiece(`"GET / HTTP/1.1\r\nHost: good.test\r\n\r\nBAD\r\n\r\n"`, 80), `GET good\.test at (?s:.*)400 Bad Request`, `^writ run: connect good\.test:80: malformed \(it has a request that cannot be read\)\r\n$`},
+		{"the same within TLS", []string{"--read-host", "good.test"}, onePiece(`"GET / HTTP/1.1\r\nHost: good.test\r\n\r\nBAD\r\n\r\n"`, 443), `400 Bad Request`, `connect good\.test:443: malformed \(it has a request that cannot be read\)`},
+		{"two requests in one piece", both, onePiece(`"GET / HTTP/1.1\r\nHost: good.test\r\n\r\nGET / HTTP/1.1\r\nHost: good.test\r\nConnection: close\r\n\r\n"`, 80), `GET good\.test at (?s:.*)GET good\.test at `, `^$`},
 		{"a private answer", []string{"--allow-host", "inner.test"}, curl("https://inner.test/"), `^$`, `dns inner\.test: address_not_open \(its address 10\.20\.30\.40 is private; --allow-range 10\.20\.30\.40/32 would allow it\)`},
 		{"which was allowed", []string{"--allow-host", "inner.test", "--allow-range", "10.20.30.40/32"}, curl("https://inner.test/"), `^GET inner\.test at 10\.20\.30\.40:443\n$`, `^$`},
 		{"one private among several", []string{"--allow-host", "mixed.test"}, curl("https://mixed.test/"), `^$`, `dns mixed\.test: address_not_open`},

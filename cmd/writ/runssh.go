@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/user"
@@ -28,6 +29,9 @@ func (c *confined) signsIn() ([]writ.SignIn, error) {
 }
 
 func parseSignIn(text string) (writ.SignIn, error) {
+	if _, _, url := strings.Cut(text, "://"); url {
+		return writ.SignIn{}, errors.New("it is a URL; write the server alone, such as git@github.com or deploy@build.example:2222")
+	}
 	name, at, named := strings.Cut(text, "@")
 	if !named {
 		u, err := user.Current()
@@ -36,7 +40,7 @@ func parseSignIn(text string) (writ.SignIn, error) {
 		}
 		name, at = u.Username, text
 	}
-	if name == "" || name[0] == '-' || strings.ContainsAny(name, " \t\n\"'\\#=%$") {
+	if name == "" || name[0] == '-' || strings.ContainsAny(name, " \t\n\"'\\#=%$:/") {
 		return writ.SignIn{}, fmt.Errorf("%q is not the name of a user; write one such as git@github.com", name)
 	}
 	if !strings.Contains(at, ":") {
@@ -46,8 +50,12 @@ func parseSignIn(text string) (writ.SignIn, error) {
 	return writ.SignIn{Host: e.String(), User: name, Key: "of your own agent of ssh"}, err
 }
 
-// signer is the agent of ssh of the box. It asks the person's own, which has the keys.
+// signer is the agent of ssh of the box; nil: it signs in nowhere. It asks the person's own,
+// which has the keys.
 func signer(to []writ.SignIn, log func(egress.Event)) (*sshagent.Agent, error) {
+	if len(to) == 0 {
+		return nil, nil
+	}
 	socket := os.Getenv("SSH_AUTH_SOCK")
 	if socket == "" {
 		return nil, writ.Fail(writ.Invalid, "--ssh signs by your own agent of ssh, and you have none (SSH_AUTH_SOCK is empty); start one: eval $(ssh-agent) && ssh-add", nil)

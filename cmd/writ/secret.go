@@ -152,8 +152,8 @@ func (a *app) secretRemove() *cobra.Command {
 	return &cobra.Command{
 		Use: "remove NAME", Short: "Forget a secret of the store", Args: exactly(1, aSecret), Example: "  writ secret remove github-token", ValidArgsFunction: a.offer(secretNames),
 		Long: `Forget a secret of the store. It takes nobody's passphrase. Connections and
-servers that name it cannot be used any more, and webhooks send nothing; which those are is
-said.`,
+servers that name it cannot be used any more, nobody signs in by ssh with it, and webhooks
+send nothing; which those are is said.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			daemon, err := a.connect(cmd.Context())
 			if err != nil {
@@ -163,6 +163,7 @@ said.`,
 			if err != nil {
 				return err
 			}
+			users = append(users, a.serversBy("store:"+args[0])...)
 			if err := daemon.RemoveSecret(cmd.Context(), args[0]); err != nil {
 				return err
 			}
@@ -172,6 +173,23 @@ said.`,
 			return a.said("removed", args[0])
 		},
 	}
+}
+
+// serversBy are the servers of ssh whose key is kept there, by the configuration as it is written;
+// one that does not hold says nothing.
+func (a *app) serversBy(reference string) []string {
+	cfg, err := a.loadConfig()
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for at, l := range cfg.SSH.Hosts {
+		if l.Key.String() == reference {
+			out = append(out, "egress.ssh.hosts "+at.String())
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // secretUsers are the connections, webhooks and servers that name a secret.

@@ -29,6 +29,7 @@ func TestSecretCommands(t *testing.T) {
 		"by an approver":         {passphraseOf("bob") + "\n" + canary, []string{"secret", "set", "a", "--as", "bob", "--passphrase-stdin"}, "this takes operator or admin"},
 		"with a wrong one":       {"wrong horse\n" + canary, []string{"secret", "set", "a", "--as", "alice", "--passphrase-stdin"}, "passphrase"},
 		"without a terminal":     {canary, []string{"secret", "set", "a", "--as", "alice"}, "terminal"},
+		"too short":              {pass + "\n1234567", []string{"secret", "set", "a", "--as", "alice", "--passphrase-stdin"}, "fewer than 8 characters"},
 		"too large":              {pass + "\n" + strings.Repeat("x", 65<<10), []string{"secret", "set", "a", "--as", "alice", "--passphrase-stdin"}, "more than 64 KiB"},
 		"removed, never set":     {"", []string{"secret", "remove", "a"}, `there is no secret "a"`},
 		"checked, never set":     {"", []string{"secret", "check", "store:a"}, "writ secret set a"},

@@ -26,7 +26,7 @@ func newServers(t *testing.T) *servers {
 	t.Helper()
 	need.Programs(t, "ssh", "python3")
 	f := newForge(t)
-	lab.Names(t, map[string][][]string{"forge.test": {{lab.Public}}, "other.test": {{lab.Other}}})
+	lab.Names(t, map[string][][]string{"forge.test": {{lab.Public}}, "other.test": {{lab.Other}}, "certified.test": {{lab.Private}}, "impostor.test": {{lab.Private}}})
 	s := &servers{forge: f}
 	s.key, s.known = f.sshd(lab.Public+":22", "forge.test")
 	other, otherKnown := f.sshd(lab.Other+":22", "other.test")
@@ -181,6 +181,9 @@ func TestSSHIsDecided(t *testing.T) {
 	if o := s.to("ssh forge.test true", forge); o.code == 0 || !strings.Contains(o.out+o.err, "the key of forge.test:22 is not known; an operator compares") {
 		t.Errorf("no key: %+v", o)
 	}
+	if o := s.run("", "config", "check"); o.code != 0 || !strings.Contains(o.out, "the key of forge.test:22 is not known; an operator compares what ssh-keyscan forge.test says") {
+		t.Errorf("no key, before anybody needs it: %+v", o)
+	}
 	if err := os.WriteFile(s.known, []byte(known), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -197,6 +200,9 @@ func TestSSHIsDecided(t *testing.T) {
 	s.must("", "config", "reload")
 	if o := s.to(anyKey+"root@forge.test true; echo sock=$SSH_AUTH_SOCK.", forge); !strings.Contains(o.out+o.err, "Permission denied") || !strings.Contains(o.out, "sock=.") {
 		t.Errorf("not named: %+v", o)
+	}
+	if o := s.must("", "explain", "shell_command", "--agent", "coder", "command=x", `hosts:=["forge.test:22"]`); !strings.Contains(o, "it does not sign in at forge.test:22: the key there is not lent to commands of coder, which agents would have to name") {
+		t.Errorf("explain, not named:\n%s", o)
 	}
 }
 

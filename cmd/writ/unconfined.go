@@ -46,6 +46,7 @@ func (a *app) runUnconfined(cmd *cobra.Command, c *confined, argv []string) erro
 	if err := onlyUnconfined(cmd); err != nil {
 		return err
 	}
+	a.ahead.Drop()
 	path, err := config.Path(a.configFlag) // before the directory changes
 	if err != nil {
 		return notRun(err)

@@ -429,6 +429,11 @@ func TestNoSandboxNamesUnconfined(t *testing.T) {
 	if o.code != 125 || !regexp.MustCompile(want).MatchString(o.err) {
 		t.Errorf("%+v", o)
 	}
+	o = run("echo 0 >/proc/sys/user/max_net_namespaces") // its launcher begins, and its box does not
+	want = `^writ run: sandbox_unavailable: no namespaces can be made; [^\n]*user\.max_\*_namespaces[^\n]*\n(  [^\n]*\n)*` + last
+	if o.code != 125 || !regexp.MustCompile(want).MatchString(o.err) {
+		t.Errorf("%+v", o)
+	}
 }
 
 // What the machine lacks is followed by what to do about it, and the way without; what is

@@ -131,8 +131,11 @@ func TestUpstreamSecretEnv(t *testing.T) {
 	contains(t, o.err, "without it these do not work: server srv")
 	o = w.run("", "upstream", "restart", "srv")
 	contains(t, o.out, "srv: failed", "its variable API_KEY cannot be had: secret store:key: there is no such secret; set it: writ secret set key")
-	w.must(pass+"\nshort", "secret", "set", "key", "--passphrase-stdin")
-	contains(t, w.run("", "upstream", "restart", "srv").out, "secret store:key has fewer than 8 characters")
+	if err := os.WriteFile(filepath.Join(w.home, "short"), []byte("short"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out = w.run("", "upstream", "add", "brief", "--read", filepath.Dir(list), "--secret-env", "API_KEY=file:"+filepath.Join(w.home, "short"), "--", bin, list).out
+	contains(t, out, "short has fewer than 8 characters")
 	w.verifies()
 }
 

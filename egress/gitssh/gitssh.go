@@ -92,7 +92,7 @@ func (r Repository) command(wants request) (string, error) {
 
 // connect signs in, at a server whose key is known.
 func (r Repository) connect(ctx context.Context, out net.Conn) (*ssh.Client, error) {
-	known, algorithms, err := knownKeys(r.KnownHosts, r.Address, out.RemoteAddr())
+	known, err := KnownOf(r.Address, r.KnownHosts)
 	if err != nil {
 		return nil, err
 	}
@@ -100,17 +100,17 @@ func (r Repository) connect(ctx context.Context, out net.Conn) (*ssh.Client, err
 		return nil, refused{"there is no key for " + r.User + "@" + r.Address + "; an operator writes egress.ssh.hosts"}
 	}
 	text, err := r.Key(ctx)
-	var signer ssh.Signer
-	if err == nil {
-		signer, err = ParseKey(text)
+	if err != nil { // an agent reads it, and need not know where keys are kept
+		return nil, refused{"the key for " + r.Address + " is not to be had; an operator runs 'writ secret check' on where egress.ssh.hosts says it is"}
 	}
+	signer, err := ParseKey(text)
 	if err != nil {
-		return nil, refused{"the key for " + r.Address + " cannot be used; an operator looks at egress.ssh.hosts"}
+		return nil, refused{"the key for " + r.Address + " cannot be used: " + err.Error()}
 	}
 	timer := time.AfterFunc(beginWithin, func() { out.Close() })
 	defer timer.Stop()
 	conn, channels, requests, err := ssh.NewClientConn(out, r.Address, &ssh.ClientConfig{
-		User: r.User, Auth: []ssh.AuthMethod{ssh.PublicKeys(signer)}, HostKeyCallback: known, HostKeyAlgorithms: algorithms, ClientVersion: "SSH-2.0-writ",
+		User: r.User, Auth: []ssh.AuthMethod{ssh.PublicKeys(signer)}, HostKeyAlgorithms: known.kinds(), HostKeyCallback: func(_ string, _ net.Addr, key ssh.PublicKey) error { return known.Shows(key) }, ClientVersion: "SSH-2.0-writ",
 	})
 	if err != nil {
 		return nil, explain(r.Address, err)

@@ -1,11 +1,14 @@
 package gitssh
 
 import (
+	"crypto/ed25519"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -96,21 +99,97 @@ func TestKeys(t *testing.T) {
 		if err := os.WriteFile(file("known"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		callback, kinds, err := knownKeys(file("known"), "forge.test:22", nowhere{})
-		if (err == nil) != known || known && (len(kinds) != 1 || kinds[0] != ssh.KeyAlgoED25519 || callback("forge.test:22", nowhere{}, signer.PublicKey()) != nil) {
+		k, err := KnownOf("forge.test:22", file("known"))
+		if kinds := k.kinds(); (err == nil) != known || known && (len(kinds) != 1 || kinds[0] != ssh.KeyAlgoED25519 || k.Shows(signer.PublicKey()) != nil) {
 			t.Errorf("%q: %v %v", text, kinds, err)
 		}
 		if err != nil && (!errors.Is(err, egress.ErrRefused) || !strings.Contains(err.Error(), "ssh-keyscan")) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	if _, _, err := knownKeys(file("none"), "forge.test:22", nowhere{}); !errors.Is(err, egress.ErrRefused) {
+	if _, err := KnownOf("forge.test:22", file("none")); !errors.Is(err, egress.ErrRefused) || !strings.Contains(err.Error(), "what ssh-keyscan forge.test says") {
 		t.Errorf("no file: %v", err)
+	}
+	if _, err := KnownOf("forge.test:2222", file("none")); err == nil || !strings.Contains(err.Error(), "what ssh-keyscan -p 2222 forge.test says") {
+		t.Errorf("no file, at another port: %v", err)
+	}
+	if err := os.WriteFile(file("known"), []byte("# ours\nforge.test what is this\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := KnownOf("forge.test:22", file("known")); !errors.Is(err, egress.ErrRefused) || !strings.Contains(err.Error(), file("known")+":2 is not a line of servers' keys") {
+		t.Errorf("a line that is none: %v", err)
 	}
 }
 
-// nowhere is the address of a server by which nothing is known.
-type nowhere struct{}
-
-func (nowhere) Network() string { return "tcp" }
-func (nowhere) String() string  { return "192.0.2.1:22" }
+// A server of which an authority is known shows a certificate by it that is for that server,
+// now; the authority's own key is nobody's.
+func TestAuthorities(t *testing.T) {
+	newKey := func() ssh.Signer {
+		_, raw, err := ed25519.GenerateKey(rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		k, err := ssh.NewSignerFromKey(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	authority, server, another := newKey(), newKey(), newKey()
+	file := filepath.Join(t.TempDir(), "known")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	known := func() Known {
+		t.Helper()
+		k, err := KnownOf("forge.test:22", file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	certificate := func(change func(*ssh.Certificate), by ssh.Signer) ssh.PublicKey {
+		c := &ssh.Certificate{Key: server.PublicKey(), CertType: ssh.HostCert, ValidPrincipals: []string{"forge.test"}, ValidBefore: ssh.CertTimeInfinity}
+		if change != nil {
+			change(c)
+		}
+		if err := c.SignCert(rand.Reader, by); err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	line := string(ssh.MarshalAuthorizedKey(authority.PublicKey()))
+	write("@cert-authority *.test " + line)
+	k := known()
+	if len(k.Keys) != 0 || len(k.Authorities) != 1 || !slices.Contains(k.kinds(), ssh.CertAlgoED25519v01) {
+		t.Errorf("%d keys, %d authorities, %v", len(k.Keys), len(k.Authorities), k.kinds())
+	}
+	for _, tt := range []struct {
+		name string
+		key  ssh.PublicKey
+		ok   bool
+	}{
+		{"certified", certificate(nil, authority), true},
+		{"by somebody else", certificate(nil, another), false},
+		{"for another server", certificate(func(c *ssh.Certificate) { c.ValidPrincipals = []string{"other.test"} }, authority), false},
+		{"a user's", certificate(func(c *ssh.Certificate) { c.CertType = ssh.UserCert }, authority), false},
+		{"of the past", certificate(func(c *ssh.Certificate) { c.ValidBefore = 1 }, authority), false},
+		{"the authority's own", authority.PublicKey(), false},
+		{"without a certificate", server.PublicKey(), false},
+	} {
+		if err := k.Shows(tt.key); (err == nil) != tt.ok {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+	}
+	write("@cert-authority *.test " + line + "@revoked * " + string(ssh.MarshalAuthorizedKey(server.PublicKey())))
+	if known().Shows(certificate(nil, authority)) == nil {
+		t.Error("a key that was revoked passes by its certificate")
+	}
+	write("@cert-authority *.test " + line + "@revoked * " + line)
+	if _, err := KnownOf("forge.test:22", file); err == nil {
+		t.Error("an authority that was revoked is known")
+	}
+}

@@ -12,8 +12,8 @@ package sshagent
 
 import (
 	"context"
+	"errors"
 	"net"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -53,18 +53,18 @@ type Agent struct {
 // login is a Login with the keys that its server may show.
 type login struct {
 	Login
-	known []ssh.PublicKey
+	known gitssh.Known
 }
 
 // New makes an agent. A server whose key is not known is an error.
 func New(o Options) (*Agent, error) {
 	a := &Agent{opts: o, shown: map[string]bool{}}
 	for _, l := range o.Logins {
-		keys, err := gitssh.KnownKeys(l.Address, o.KnownHosts...)
+		known, err := gitssh.KnownOf(l.Address, o.KnownHosts...)
 		if err != nil {
 			return nil, err
 		}
-		a.logins = append(a.logins, login{l, keys})
+		a.logins = append(a.logins, login{l, known})
 	}
 	return a, nil
 }
@@ -85,7 +85,13 @@ func (a *Agent) Talk(ctx context.Context, c net.Conn) {
 	l := &line{agent: a}
 	for range mostRequests {
 		request, err := read(c)
-		if err != nil || a.spent() {
+		if a.spent() {
+			return
+		}
+		if errors.Is(err, errLength) {
+			a.tell(nil, egress.NotSigned, err.Error())
+		}
+		if err != nil {
 			return
 		}
 		if err := write(c, l.answer(ctx, request)); err != nil {
@@ -145,11 +151,11 @@ func (a *Agent) names() string {
 	return strings.Join(all, " ")
 }
 
-// at are the logins of a server that showed a key.
-func (a *Agent) at(key []byte) []*login {
+// at are the logins of a server that showed a key, or a certificate.
+func (a *Agent) at(key ssh.PublicKey) []*login {
 	var out []*login
 	for i, l := range a.logins {
-		if slices.ContainsFunc(l.known, func(k ssh.PublicKey) bool { return string(k.Marshal()) == string(key) }) {
+		if l.known.Shows(key) == nil {
 			out = append(out, &a.logins[i])
 		}
 	}

@@ -12,8 +12,11 @@ import (
 func (a *Agent) SSHFiles() map[string][]byte {
 	var known strings.Builder
 	for _, l := range a.logins {
-		for _, k := range l.known {
+		for _, k := range l.known.Keys {
 			fmt.Fprintln(&known, knownhosts.Line([]string{knownhosts.Normalize(l.Address)}, k))
+		}
+		for _, k := range l.known.Authorities {
+			fmt.Fprintln(&known, "@cert-authority", knownhosts.Line([]string{knownhosts.Normalize(l.Address)}, k))
 		}
 	}
 	return map[string][]byte{"ssh_config": []byte(a.config()), "ssh_known_hosts": []byte(known.String())}

@@ -16,14 +16,11 @@ import (
 func Text(of func(context.Context) (string, error)) func(context.Context) ([]ssh.Signer, error) {
 	return func(ctx context.Context) ([]ssh.Signer, error) {
 		text, err := of(ctx)
-		var k ssh.Signer
-		if err == nil {
-			k, err = gitssh.ParseKey(text)
+		if err != nil { // an agent reads it, and need not know where keys are kept
+			return nil, errors.New("it is not to be had; an operator runs 'writ secret check' on where egress.ssh.hosts says it is")
 		}
-		if err != nil {
-			return nil, errors.New("an operator looks at egress.ssh.hosts") // an agent reads it, and need not know where keys are kept
-		}
-		return []ssh.Signer{k}, nil
+		k, err := gitssh.ParseKey(text)
+		return []ssh.Signer{k}, err
 	}
 }
 
@@ -35,6 +32,10 @@ func Theirs(socket string) func(context.Context) ([]ssh.Signer, error) {
 			return nil, fmt.Errorf("your agent of ssh does not answer at %s", socket)
 		}
 		context.AfterFunc(ctx, func() { c.Close() })
-		return agent.NewClient(c).Signers()
+		keys, err := agent.NewClient(c).Signers()
+		if err == nil && len(keys) == 0 {
+			err = errors.New("your agent of ssh has none; add one: ssh-add")
+		}
+		return keys, err
 	}
 }

@@ -3,10 +3,8 @@ package sshagent
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"slices"
 
 	"golang.org/x/crypto/ssh"
 
@@ -108,8 +106,11 @@ func (l *line) bind(body []byte) ([]byte, error) {
 		return nil, errors.New("the agent is for programs of the box; it is not forwarded")
 	}
 	key, err := ssh.ParsePublicKey(m.Key)
-	logins := l.agent.at(m.Key)
-	if err != nil || len(logins) == 0 {
+	var logins []*login
+	if err == nil {
+		logins = l.agent.at(key)
+	}
+	if len(logins) == 0 {
 		return nil, errors.New("the program talks to a server whose key is not one of those that are known of " + l.agent.names())
 	}
 	var s ssh.Signature
@@ -154,14 +155,14 @@ func (l *line) sign(ctx context.Context, body []byte) ([]byte, *login, error) {
 			if err != nil {
 				return nil, at, err
 			}
-			l.agent.tell(at, egress.Allowed, fmt.Sprintf("signed in as %s with the key %s", user, ssh.FingerprintSHA256(k.PublicKey())))
+			l.agent.tell(at, egress.Allowed, fmt.Sprintf("signed in as %s with the key %s", user, ssh.FingerprintSHA256(bare(k.PublicKey()))))
 			return ssh.Marshal(struct {
 				Kind      byte
 				Signature []byte
 			}{saysSigned, ssh.Marshal(signed)}), at, nil
 		}
 	}
-	return nil, l.logins[0], fmt.Errorf("the program wants to be %q there, by a key that is not for that", user)
+	return nil, l.logins[0], fmt.Errorf("the program wants to be %s there, by a key that is not for that", shown(user))
 }
 
 // wants is as whom, and how signed, the data says that its session is to be used. Data that
@@ -176,7 +177,7 @@ func (l *line) wants(key, data []byte) (user, algorithm string, err error) {
 		Key                   []byte
 		Rest                  []byte `ssh:"rest"`
 	}
-	if ssh.Unmarshal(data, &m) != nil || m.Kind != userAuth || m.Service != "ssh-connection" || !m.Signed || !bytes.Equal(m.Key, key) {
+	if ssh.Unmarshal(data, &m) != nil || m.Kind != userAuth || m.Service != "ssh-connection" || !m.Signed || !about(m.Key, key) {
 		return "", "", errors.New("the program wants something signed that is no signing in")
 	}
 	if !bytes.Equal(m.Session, l.session) {
@@ -193,20 +194,4 @@ func (l *line) wants(key, data []byte) (user, algorithm string, err error) {
 		}
 	}
 	return "", "", errors.New("the program wants to sign in otherwise than by a public key at the server that it showed")
-}
-
-// signAs signs by the algorithm that the data names, which has to be one of the key's.
-func signAs(k ssh.Signer, algorithm string, data []byte) (*ssh.Signature, error) {
-	kind := k.PublicKey().Type()
-	if kind != ssh.KeyAlgoRSA {
-		if algorithm != kind {
-			return nil, errors.New("the program wants a signature that the key does not make")
-		}
-		return k.Sign(rand.Reader, data)
-	}
-	by, ok := k.(ssh.AlgorithmSigner)
-	if !ok || !slices.Contains([]string{ssh.KeyAlgoRSASHA256, ssh.KeyAlgoRSASHA512}, algorithm) {
-		return nil, errors.New("the program wants a signature with SHA-1, which nobody should take any more")
-	}
-	return by.SignWithAlgorithm(rand.Reader, data, algorithm)
 }

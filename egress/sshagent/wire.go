@@ -24,6 +24,9 @@ const (
 // maxRequest is longer than any signing in, with the longest keys there are.
 const maxRequest = 64 << 10
 
+// errLength is said of what is no request to an agent.
+var errLength = errors.New("the program says something of a length that no request to an agent has")
+
 // read takes one request, which has a byte at least.
 func read(from io.Reader) ([]byte, error) {
 	var size [4]byte
@@ -32,7 +35,7 @@ func read(from io.Reader) ([]byte, error) {
 	}
 	n := binary.BigEndian.Uint32(size[:])
 	if n == 0 || n > maxRequest {
-		return nil, errors.New("not a request to an agent")
+		return nil, errLength
 	}
 	b := make([]byte, n)
 	_, err := io.ReadFull(from, b)

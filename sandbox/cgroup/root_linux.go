@@ -116,13 +116,13 @@ func (r *Root) Close() error {
 	return errors.Join(errs...)
 }
 
-var goodName = regexp.MustCompile(`^[a-z0-9-]{1,40}$`)
+var goodName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9-]{1,40}$`) })
 
 // nameOf is the name of this process's directory: deployment, process, its start, and the
 // process namespace in which these numbers mean it. Process numbers are used again, and
 // another container can see the same tree of groups, so less would not prove whose it is.
 func nameOf(name string) (string, error) {
-	if !goodName.MatchString(name) {
+	if !goodName().MatchString(name) {
 		return "", fmt.Errorf("control groups: %q is not a name of a deployment; use lower-case letters, digits and dashes, at most 40", name)
 	}
 	start, err := startOf(os.Getpid())

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/url"
 	"regexp"
+	"sync"
 	"time"
 
 	"github.com/moby/moby/client"
@@ -46,14 +47,14 @@ func (e *Engine) pull(ctx context.Context, r *Request) error {
 	return err
 }
 
-var suites = regexp.MustCompile(`^[a-z]{2,20}$`)
+var suites = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z]{2,20}$`) })
 
 // old is the age from which a base is said to be old: Debian mends much in a month.
 const old = 30 * 24 * time.Hour
 
 // bootstrapped makes a base with debootstrap, once for each suite and recipe.
 func (e *Engine) bootstrapped(ctx context.Context, r *Request) (string, error) {
-	if !suites.MatchString(r.Suite) {
+	if !suites().MatchString(r.Suite) {
 		return "", writ.Fail(writ.Invalid, fmt.Sprintf("%q is no suite of Debian; write one such as --from-debootstrap=bookworm", r.Suite), nil)
 	}
 	tag := "writ-base:" + r.Suite

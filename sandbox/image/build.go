@@ -48,7 +48,9 @@ type Built struct {
 }
 
 // named is how engines let images be called: a host with its port, parts, a tag.
-var named = regexp.MustCompile(`^([A-Za-z0-9.-]+(:[0-9]+)?/)?[a-z0-9]+([._-]+[a-z0-9]+)*(/[a-z0-9]+([._-]+[a-z0-9]+)*)*(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?$`)
+var named = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([A-Za-z0-9.-]+(:[0-9]+)?/)?[a-z0-9]+([._-]+[a-z0-9]+)*(/[a-z0-9]+([._-]+[a-z0-9]+)*)*(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?$`)
+})
 
 // Build makes an image. When ctx ends, so does what runs for it; what is left are layers
 // that the next build uses again.
@@ -60,7 +62,7 @@ func (e *Engine) Build(ctx context.Context, r Request) (Built, error) {
 	if r.From != "" && r.Suite != "" {
 		return Built{}, writ.Fail(writ.Invalid, "an image is built on one base; leave out --from or --from-debootstrap", nil)
 	}
-	if r.Tag != "" && !named.MatchString(r.Tag) { // before anything is fetched or made for it
+	if r.Tag != "" && !named().MatchString(r.Tag) { // before anything is fetched or made for it
 		return Built{}, writ.Fail(writ.Invalid, fmt.Sprintf("%q is no name of an image; write one such as ours/sandbox:2, in lower case but for what follows the colon", r.Tag), nil)
 	}
 	r.Progress = inTurn(r.Progress)

@@ -82,7 +82,7 @@ func TestOpen(t *testing.T) {
 // A name that no engine takes is refused before anything is fetched or made.
 func TestTag(t *testing.T) {
 	for _, tag := range []string{"ours/sandbox:2", "sandbox", "host.example:5000/a/b_c:V1.2", "a-b"} {
-		if !named.MatchString(tag) {
+		if !named().MatchString(tag) {
 			t.Errorf("%q is refused", tag)
 		}
 	}

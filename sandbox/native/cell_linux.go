@@ -58,10 +58,7 @@ type recipe struct {
 
 // newRecipe works one out. show are files that the driver itself puts in.
 func (f *factory) newRecipe(p *reach.Plan, show map[string]string) (*recipe, error) {
-	kind := &f.any
-	if p.Listed {
-		kind = &f.only
-	}
+	kind := f.kind(p.Listed)
 	if err := f.prepare(kind); err != nil {
 		return nil, err
 	}
@@ -90,13 +87,12 @@ func (f *factory) newCell(r *recipe) (*cell, error) {
 	if err == nil {
 		err = conn.pass(r.view, nil)
 	}
-	if err == nil {
-		_, err = conn.expect(saysDone, r.root.script)
-	}
 	if err != nil {
+		err = c.why(r.root.script, err) // it may have ended before
 		c.end()
 		return nil, err
 	}
+	conn.later(saysDone, r.root.script)
 	return c, nil
 }
 

@@ -10,8 +10,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A conn is the daemon's end of a launcher's socket.
-type conn struct{ file *os.File }
+// A conn is the daemon's end of a launcher's socket. It is used by one goroutine at a time,
+// but for tell.
+type conn struct {
+	file *os.File
+	due  []due // replies that nobody has waited for yet, before any other
+}
+
+// A due is a reply that is still to come.
+type due struct {
+	what uint32
+	of   *script
+}
 
 // newPair makes a conn, and the other end of it as a descriptor.
 func newPair() (*conn, int, error) {
@@ -22,7 +32,7 @@ func newPair() (*conn, int, error) {
 	if err := unix.SetNonblock(fds[0], true); err != nil {
 		return nil, -1, err
 	}
-	return &conn{os.NewFile(uintptr(fds[0]), "launcher")}, fds[1], nil
+	return &conn{file: os.NewFile(uintptr(fds[0]), "launcher")}, fds[1], nil
 }
 
 // A reply is what a launcher says.
@@ -84,8 +94,31 @@ func (c *conn) pass(b []byte, fds []int) error {
 	return errors.Join(err, sendErr)
 }
 
+// later is expect, for a reply that is looked at before the next one is: a launcher is told
+// several things at once, and nothing is executed until all of them have been done.
+func (c *conn) later(what uint32, s *script) { c.due = append(c.due, due{what, s}) }
+
+// settle waits for what was left for later.
+func (c *conn) settle() error {
+	for len(c.due) > 0 {
+		d := c.due[0]
+		c.due = c.due[1:]
+		if _, err := c.heard(d.what, d.of); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // next is the next reply.
 func (c *conn) next() (reply, error) {
+	if err := c.settle(); err != nil {
+		return reply{}, err
+	}
+	return c.read()
+}
+
+func (c *conn) read() (reply, error) {
 	var r reply
 	b := make([]byte, replySize)
 	if _, err := io.ReadFull(c.file, b); err != nil {
@@ -97,7 +130,14 @@ func (c *conn) next() (reply, error) {
 
 // expect is the next reply, which has to be one of a kind.
 func (c *conn) expect(what uint32, s *script) (reply, error) {
-	r, err := c.next()
+	if err := c.settle(); err != nil {
+		return reply{}, err
+	}
+	return c.heard(what, s)
+}
+
+func (c *conn) heard(what uint32, s *script) (reply, error) {
+	r, err := c.read()
 	switch {
 	case err != nil:
 		return r, fmt.Errorf("the launcher ended: %w", err)
@@ -120,7 +160,7 @@ func (f *failure) Error() string { return f.Step + ": " + f.Errno.Error() }
 func (f *failure) Unwrap() error { return f.Errno }
 
 func (s *script) failure(r reply) error {
-	f := &failure{"begin a process", unix.Errno(r.B)}
+	f := &failure{stepBegin, unix.Errno(r.B)}
 	if r.A >= 0 && int(r.A) < len(s.steps) {
 		f.Step = s.steps[r.A]
 	}
@@ -129,5 +169,16 @@ func (s *script) failure(r reply) error {
 
 // tell sends one of the messages that a command under way can be sent.
 func (c *conn) tell(b byte) { c.file.Write([]byte{b}) }
+
+// hangUp says that nothing more is told. What the launcher says can be read until it ends.
+func (c *conn) hangUp() error {
+	raw, err := c.file.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = raw.Control(func(fd uintptr) { failed = unix.Shutdown(int(fd), unix.SHUT_WR) })
+	return errors.Join(err, failed)
+}
 
 func (c *conn) close() error { return c.file.Close() }

@@ -84,7 +84,7 @@ func (d *Driver) running() (*factory, error) {
 		return nil, errors.New("the driver is closed")
 	}
 	if d.factory == nil {
-		f, err := newFactory()
+		f, err := d.begin()
 		if err != nil {
 			return nil, err
 		}
@@ -93,6 +93,15 @@ func (d *Driver) running() (*factory, error) {
 		f.groups = d.groups
 	}
 	return d.factory, nil
+}
+
+// begin is a factory: the one that was begun ahead, the first time.
+func (d *Driver) begin() (*factory, error) {
+	if a := d.opts.Ahead; a != nil {
+		d.opts.Ahead = nil
+		return a.take()
+	}
+	return startFactory()
 }
 
 // openGroups makes room for control groups, where that can be had; what a daemon before
@@ -104,20 +113,6 @@ func (d *Driver) openGroups() {
 	d.looked = true
 	cgroup.Sweep(d.opts.Deployment) // what cannot be removed bounds nobody
 	d.groups, _ = cgroup.Open(d.opts.Deployment)
-}
-
-// Warm begins what the first box would have to wait for. Whatever fails, the first box
-// tells.
-func (d *Driver) Warm(listed bool) {
-	f, err := d.running()
-	if err != nil {
-		return
-	}
-	kind := &f.any
-	if listed {
-		kind = &f.only
-	}
-	f.prepare(kind)
 }
 
 // gone forgets a factory that ended, and its boxes with it.
@@ -235,8 +230,8 @@ func explain(err error) error {
 	}
 	kind, msg := writ.SandboxUnavailable, "sandbox_unavailable: the box could not be set up ("+f.Error()+")"
 	switch {
-	case f.Step == stepSpace:
-		msg = "sandbox_unavailable: no namespaces can be made; allow unprivileged user namespaces (user.max_user_namespaces, kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns), in a container give CAP_SYS_ADMIN"
+	case f.Step == stepSpace, f.Step == stepBegin && f.Errno == unix.ENOSPC:
+		msg = "sandbox_unavailable: no namespaces can be made; allow unprivileged user namespaces (user.max_*_namespaces, kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns), in a container give CAP_SYS_ADMIN"
 	case strings.HasPrefix(f.Step, "show "):
 		msg = "sandbox_unavailable: " + f.Error() + "; each root must exist and be reached without symlinks"
 	case f.Step == stepDir:

@@ -16,6 +16,12 @@ type Driver struct {
 	finder *protect.Finder
 }
 
+// Ahead is nothing on this system.
+type Ahead struct{}
+
+// Drop does nothing.
+func (*Ahead) Drop() {}
+
 // Probe says what is missing.
 func (d *Driver) Probe(context.Context) (sandbox.Features, error) { return nil, unavailable() }
 

@@ -3,6 +3,7 @@ package native
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strconv"
@@ -23,19 +24,24 @@ type factory struct {
 
 	groups *cgroup.Root // for what is made here; nil: none
 
-	mu sync.Mutex // one thing is made at a time
+	mu sync.Mutex // it is told one thing at a time
 }
 
 // namespaces are what each box has of its own.
 const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
 
-// newFactory starts one.
-func newFactory() (*factory, error) {
+// startFactory starts one.
+func startFactory() (*factory, error) {
 	c, cmd, err := startLauncher()
 	if err != nil {
 		return nil, err
 	}
-	f := &factory{conn: c, cmd: cmd, any: skeleton{at: "/any"}, only: skeleton{at: "/only", listed: true}}
+	return newFactory(c, cmd)
+}
+
+// newFactory makes a launcher one.
+func newFactory(c *conn, cmd *exec.Cmd) (*factory, error) {
+	f := &factory{conn: c, cmd: cmd, any: skeletonFor(false), only: skeletonFor(true)}
 	var s script
 	s.doing("leave the host's mounts")
 	s.call(unix.SYS_PRCTL, num(unix.PR_SET_NO_NEW_PRIVS), num(1), num(0), num(0), num(0))
@@ -49,10 +55,7 @@ func newFactory() (*factory, error) {
 	s.doing(stepLimits)
 	s.file(oldRoot+"/proc/self/oom_score_adj", []byte("500")) // boxes go first when memory runs out
 	s.watching(1)
-	if err := c.send(&s, inPlace, 0, "", ""); err != nil {
-		return nil, f.end(err)
-	}
-	if _, err := c.expect(saysDone, &s); err != nil {
+	if err := f.do(&s); err != nil {
 		return nil, f.end(err)
 	}
 	return f, nil
@@ -77,29 +80,46 @@ func gone(err error) error {
 	return err
 }
 
-// make makes a box around a skeleton, which sees the host still, and tells its process.
+// make makes a box around a skeleton, which sees the host still, and tells its process. How
+// it went, the box says by itself: others can be made meanwhile.
 func (f *factory) make(k *skeleton) (*conn, int, error) {
 	ours, theirs, err := newPair()
 	if err != nil {
 		return nil, 0, err
 	}
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	var box reply
-	err = f.conn.pass(k.encoded, []int{theirs})
+	err = gone(f.conn.pass(k.encoded, []int{theirs}))
+	f.mu.Unlock()
 	unix.Close(theirs) // or a launcher that is gone would be waited for
+	var box reply
 	if err == nil {
-		box, err = f.conn.expect(saysBox, k.around)
+		box, err = ours.expect(saysBox, k.around)
 	}
-	err = gone(err)
-	if err == nil {
-		_, err = ours.expect(saysReady, k.around)
+	if errors.Is(err, io.EOF) { // it did not even say why
+		err = errors.Join(err, f.answers())
 	}
 	if err != nil {
 		ours.close()
 		return nil, 0, fmt.Errorf("make a box: %w", err)
 	}
+	ours.later(saysReady, k.around)
 	return ours, int(box.A), nil
+}
+
+// answers asks the factory whether it is there.
+func (f *factory) answers() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.do(&script{})
+}
+
+// do has the factory do a script in place. The caller holds the lock.
+func (f *factory) do(s *script) error {
+	err := f.conn.send(s, inPlace, 0, "", "")
+	if err == nil {
+		_, err = f.conn.expect(saysDone, s)
+	}
+	return gone(err)
 }
 
 // box works out the script that makes a box around a skeleton, which takes requests on the
@@ -114,7 +134,7 @@ func (k *skeleton) box() (err error) {
 	s.doing(stepLimits)
 	s.watching(2)
 	s.doing(stepDrop)
-	for c := range 64 {
+	for c := range capabilities() {
 		s.callMay(unix.EINVAL, unix.SYS_PRCTL, num(unix.PR_CAPBSET_DROP), num(c), num(0), num(0), num(0)) // past the last one
 	}
 	s.serve(passed(0))
@@ -122,6 +142,15 @@ func (k *skeleton) box() (err error) {
 	k.around = s
 	k.encoded, err = s.encode(inChild, namespaces, mapText(uid), mapText(gid))
 	return err
+}
+
+// capabilities is how many this kernel knows; where it does not say, as many as there can be.
+func capabilities() int {
+	text, err := os.ReadFile("/proc/sys/kernel/cap_last_cap")
+	if last, failed := strconv.Atoi(strings.TrimSpace(string(text))); err == nil && failed == nil && last > 0 && last < 64 {
+		return last + 1
+	}
+	return 64
 }
 
 // prepare makes a skeleton, once.
@@ -132,16 +161,27 @@ func (f *factory) prepare(k *skeleton) error {
 		return nil
 	}
 	var s script
+	*k = skeletonFor(k.listed) // whatever an attempt before has come to
 	k.build(&s)
-	err := f.conn.send(&s, inPlace, 0, "", "")
+	return f.add(k, &s)
+}
+
+// add has a skeleton that is worked out made. The caller holds the lock.
+func (f *factory) add(k *skeleton, s *script) error {
+	err := f.do(s)
 	if err == nil {
-		_, err = f.conn.expect(saysDone, &s)
-	}
-	if err = gone(err); err == nil {
 		err = k.box()
 	}
 	k.built = err == nil
 	return err
+}
+
+// kind is the skeleton of boxes with a list of programs, or without.
+func (f *factory) kind(listed bool) *skeleton {
+	if listed {
+		return &f.only
+	}
+	return &f.any
 }
 
 // watched are what the kernel gives each user few of, for watching files, and the most of

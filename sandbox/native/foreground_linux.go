@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 
@@ -58,20 +59,31 @@ func (d *Driver) Foreground(ctx context.Context, w writ.Writ, spec sandbox.Spec,
 	if fg.Tmp > 0 {
 		p.Tmp = fg.Tmp
 	}
-	c, err := d.cell(p.Plan, nil, nil)
+	var kept covers
+	var keepErr error
+	var keeping sync.WaitGroup
+	keeping.Go(func() { kept, keepErr = p.cover(ctx) }) // while the box is made
+	r, err := d.inFront(p, fg)
+	keeping.Wait()
 	if err != nil {
-		return Process{}, explain(err)
+		_, undo := kept.done()
+		return Process{}, errors.Join(explain(err), undo)
 	}
-	r, err := c.readyAt(false, fg.Terminal, fg.NoInput)
-	if err != nil {
-		return Process{}, explain(err)
-	}
-	b, err := p.runIn(ctx, r)
+	b, err := p.runKept(r, kept, keepErr)
 	if err != nil {
 		r.end()
 		return Process{}, explain(err)
 	}
 	return Process{b}, nil
+}
+
+// inFront is a runner for a command that a person runs, in a box of its own.
+func (d *Driver) inFront(p *plan, fg Foreground) (*runner, error) {
+	c, err := d.cell(p.Plan, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	return c.readyAt(false, fg.Terminal, fg.NoInput)
 }
 
 // OpenTerminal makes a pseudo terminal: ours is what a person's terminal is joined to,

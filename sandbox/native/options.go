@@ -20,6 +20,8 @@ type Options struct {
 	Program string
 	// Outlet is the way out of boxes that reach hosts. Nil: none does.
 	Outlet sandbox.Outlet
+	// Ahead is what was begun already. Nil: nothing.
+	Ahead *Ahead
 }
 
 // New makes a driver. It does nothing yet.

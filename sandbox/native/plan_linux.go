@@ -82,6 +82,11 @@ func (p *plan) Start(ctx context.Context) (sandbox.Box, error) {
 // runIn runs it by a runner, with protected names kept.
 func (p *plan) runIn(ctx context.Context, r *runner) (*box, error) {
 	kept, err := p.cover(ctx)
+	return p.runKept(r, kept, err)
+}
+
+// runKept is runIn where the protected names have been readied, or that has failed.
+func (p *plan) runKept(r *runner, kept covers, err error) (*box, error) {
 	var out io.Closer
 	if err == nil {
 		out, err = p.wayOut(r)

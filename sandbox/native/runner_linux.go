@@ -1,6 +1,7 @@
 package native
 
 import (
+	"errors"
 	"os"
 
 	"github.com/writ-run/writ/sandbox/calls"
@@ -30,6 +31,9 @@ func (c *cell) ready(again bool) (*runner, error) { return c.readyAt(again, nil,
 func (c *cell) readyAt(again bool, terminal *os.File, noInput bool) (*runner, error) {
 	conn, control, err := newPair()
 	if err != nil {
+		if !again {
+			c.end()
+		}
 		return nil, err
 	}
 	r := &runner{cell: c, conn: conn, again: again, made: c.made}
@@ -59,14 +63,15 @@ func (c *cell) readyAt(again bool, terminal *os.File, noInput bool) (*runner, er
 	if err == nil {
 		_, err = conn.expect(saysReady, s)
 	}
+	if err == nil {
+		err = c.conn.settle() // what it waits in is whole
+	}
 	if err == nil && hears >= 0 {
 		err = r.hear(hears)
 	}
 	if err != nil {
+		err = c.why(s, err) // it told the cell's launcher
 		r.end()
-		if failed, ok := c.why(s); ok { // it told the cell's launcher
-			err = failed
-		}
 		return nil, err
 	}
 	return r, nil
@@ -81,10 +86,25 @@ func (r *runner) hear(from int) error {
 	return err
 }
 
-// why is the failure that a script which did not come to its end left behind.
-func (c *cell) why(s *script) (error, bool) {
-	r, err := c.conn.next()
-	return s.failure(r), err == nil && r.What == saysFailed
+// why is the first failure that the cell's launcher has told of, of what it was asked before
+// or of a script that did not come to its end; or err, where there is none. The launcher is
+// asked nothing any more, so that it ends, and is not waited for when it has nothing to say.
+func (c *cell) why(s *script, err error) error {
+	var failed *failure
+	if errors.As(err, &failed) || c.conn.hangUp() != nil {
+		return err
+	}
+	for {
+		r, last := c.conn.next()
+		switch {
+		case errors.As(last, &failed):
+			return last
+		case last != nil:
+			return err
+		case r.What == saysFailed:
+			return s.failure(r)
+		}
+	}
 }
 
 // pipes makes the standard streams. It gives the ends that are the runner's.

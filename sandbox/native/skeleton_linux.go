@@ -24,6 +24,13 @@ type skeleton struct {
 	encoded []byte
 }
 
+func skeletonFor(listed bool) skeleton {
+	if listed {
+		return skeleton{at: "/only", listed: true}
+	}
+	return skeleton{at: "/any"}
+}
+
 // tiny bounds directories that hold nothing but names.
 const tiny = "mode=755,size=64k,nr_inodes=4096"
 

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // harmless are the settings of git that neither run nor load anything, nor point git at
@@ -47,8 +48,10 @@ func plainUpdate(v string) bool {
 }
 
 var (
-	sectionLine = regexp.MustCompile(`^\s*\[\s*([A-Za-z0-9-]+)(?:\s+"((?:[^"\\]|\\["\\])*)")?\s*\]\s*(?:[#;].*)?$`)
-	keyLine     = regexp.MustCompile(`^\s*([A-Za-z][A-Za-z0-9-]*)\s*(?:=\s*(.*?))?\s*$`)
+	sectionLine = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^\s*\[\s*([A-Za-z0-9-]+)(?:\s+"((?:[^"\\]|\\["\\])*)")?\s*\]\s*(?:[#;].*)?$`)
+	})
+	keyLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*([A-Za-z][A-Za-z0-9-]*)\s*(?:=\s*(.*?))?\s*$`) })
 )
 
 // risky lists the settings of a file in git's format that are not known to be harmless, as
@@ -62,7 +65,7 @@ func risky(text string) []string {
 		if bare == "" || bare[0] == '#' || bare[0] == ';' {
 			continue
 		}
-		if m := sectionLine.FindStringSubmatch(line); m != nil {
+		if m := sectionLine().FindStringSubmatch(line); m != nil {
 			section, known = strings.ToLower(m[1])+".", true
 			if section == "remote." && strings.Contains(m[2], ":") { // git takes a URL for a remote of that name first
 				out = append(out, bare)
@@ -72,7 +75,7 @@ func risky(text string) []string {
 			}
 			continue
 		}
-		m := keyLine.FindStringSubmatch(line)
+		m := keyLine().FindStringSubmatch(line)
 		if m == nil || !known || strings.HasSuffix(line, `\`) || strings.ContainsAny(line, "\x00\r") {
 			out = append(out, bare)
 			continue

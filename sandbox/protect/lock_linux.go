@@ -18,6 +18,9 @@ type lock struct {
 	path  string
 	fd    int
 	holds int // placeholders of this process
+
+	named string // one of those, a socket; empty: none was made
+	is    id
 }
 
 // lockHome is where locks are: whoever may write there can keep writ from running, and do

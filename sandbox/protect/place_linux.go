@@ -161,9 +161,7 @@ func (f *Finder) hold(c *Cover, p Placeholder) error {
 			now, err = stat(dir, name)
 		}
 		if err != nil || !now.looksPlaced() {
-			if err = makePlaceholder(dir, name, p.Dir, p.file); err == nil {
-				now, err = stat(dir, name)
-			}
+			now, err = h.lock.place(dir, name, p)
 		}
 		if err != nil {
 			if h.runs == 0 {
@@ -183,6 +181,42 @@ func (f *Finder) letGo(p string) {
 	h := f.held[p]
 	delete(f.held, p)
 	f.unshare(h.lock)
+}
+
+// place makes a placeholder: as another name of one that this process has made in the same
+// directory, where it can, since a name costs a filesystem much less than a file.
+func (l *lock) place(dir int, name string, p Placeholder) (file, error) {
+	socket := !p.Dir && !p.file
+	if socket && l.first(dir) && unix.Linkat(dir, l.named, dir, name, 0) == nil {
+		now, err := stat(dir, name)
+		if err == nil && now.id == l.is {
+			return now, nil
+		}
+		if err == nil && now.links > 1 { // somebody has put that in the place of the other one just now, and has it still
+			err = unix.Unlinkat(dir, name, 0)
+		}
+		if err != nil {
+			return file{}, err
+		}
+	}
+	if err := makePlaceholder(dir, name, p.Dir, p.file); err != nil {
+		return file{}, err
+	}
+	now, err := stat(dir, name)
+	if err == nil && now.is(unix.S_IFSOCK) {
+		l.named, l.is = name, now.id
+	}
+	return now, err
+}
+
+// first reports whether the placeholder that others are names of is there. What somebody has
+// put in its place is theirs, and a process that is killed would leave it with another name.
+func (l *lock) first(dir int) bool {
+	if l.named == "" {
+		return false
+	}
+	now, err := stat(dir, l.named)
+	return err == nil && now.id == l.is && now.is(unix.S_IFSOCK)
 }
 
 func makePlaceholder(dir int, name string, isDir, isFile bool) error {

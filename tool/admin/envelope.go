@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"sync"
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/wire"
@@ -119,17 +120,19 @@ func (f fault) result() writ.Result {
 }
 
 // secrets are what a message may repeat of what somebody wrote in the wrong place.
-var secrets = []*regexp.Regexp{
-	regexp.MustCompile(`(?i)writ_[a-z0-9]{16,}`), // a token; names have an underscore before that
-	regexp.MustCompile(`(?i)(bearer|basic)\s+\S+`),
-	regexp.MustCompile(`(?i)(pass(phrase|word)|secret|token|api[_-]?key)"?\s*[=:]\s*("[^"]*"|\S+)`),
-	regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*(-----END [A-Z ]*PRIVATE KEY-----)?`),
-	regexp.MustCompile(`eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*`), // a signed token of an issuer
-}
+var secrets = sync.OnceValue(func() []*regexp.Regexp {
+	return []*regexp.Regexp{
+		regexp.MustCompile(`(?i)writ_[a-z0-9]{16,}`), // a token; names have an underscore before that
+		regexp.MustCompile(`(?i)(bearer|basic)\s+\S+`),
+		regexp.MustCompile(`(?i)(pass(phrase|word)|secret|token|api[_-]?key)"?\s*[=:]\s*("[^"]*"|\S+)`),
+		regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*(-----END [A-Z ]*PRIVATE KEY-----)?`),
+		regexp.MustCompile(`eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*`), // a signed token of an issuer
+	}
+})
 
 // Scrub takes out of a message what looks like a secret.
 func Scrub(message string) string {
-	for _, re := range secrets {
+	for _, re := range secrets() {
 		message = re.ReplaceAllString(message, "[removed]")
 	}
 	return message

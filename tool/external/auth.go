@@ -158,7 +158,7 @@ func (t *Client) Refused(c Connection) { t.tokens.drop(c) }
 // looks for.
 func unfit(v string) string {
 	switch {
-	case len(v) < 8:
+	case len(v) < secret.MinBytes:
 		return "it has fewer than 8 characters, too few to be kept out of answers; use a longer one"
 	case len(v) > 8<<10:
 		return "it has more than 8 KiB, more than goes into a header; name another"

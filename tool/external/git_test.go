@@ -77,6 +77,27 @@ func TestAsks(t *testing.T) {
 	}
 }
 
+// What a box puts on a request as a credential of its own is not handed on.
+func TestSignedDropsTheBoxsOwn(t *testing.T) {
+	req, err := http.NewRequest(http.MethodGet, "https://h/a.git/info/refs", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"Authorization", "Cookie", "Proxy-Authorization", "Private-Token", "Git-Protocol"} {
+		req.Header.Set(name, "the box's")
+	}
+	out := lender{over: Connection{Type: Git}}.signed(req, proof{header: http.Header{"Authorization": {"ours"}}})
+	if out.Header.Get("Git-Protocol") == "" { // which git needs
+		t.Error("too much is left out")
+	}
+	out.Header.Del("Git-Protocol")
+	for name, values := range out.Header {
+		if strings.Contains(strings.Join(values, " "), "the box's") || name == "Authorization" && values[0] != "ours" {
+			t.Errorf("%s: %q", name, values)
+		}
+	}
+}
+
 // A credential is overwritten wherever it stands in a stream, however that comes, and
 // nothing else is.
 func TestMasked(t *testing.T) {

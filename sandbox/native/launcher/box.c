@@ -332,14 +332,16 @@ static void here(struct job *j)
 }
 
 // child begins a script in a child. Where it has a user namespace of its own, it waits
-// until this process, which may do so, has said who is who in it.
+// until this process, which may do so, has said who is who in it. This one waits in turn
+// until that one ends with its parent: were it gone first, whatever has killed the parent
+// would have told neither.
 static long child(struct job *j)
 {
 	int gate[2];
-	char *maps = 0;
+	char *maps = 0, ok = 0;
 
 	if (j->head->map) {
-		if (j->head->map > j->ndata || sys(SYS_pipe2, (long)gate, O_CLOEXEC, 0, 0, 0, 0) < 0)
+		if (j->head->map > j->ndata || sys(SYS_socketpair, AF_UNIX, SOCK_STREAM | O_CLOEXEC, 0, (long)gate, 0, 0) < 0)
 			return -EINVAL;
 		maps = j->data + j->head->map - 1;
 	}
@@ -352,14 +354,13 @@ static long child(struct job *j)
 	long pid = sys(SYS_clone, j->head->clone | SIGCHLD, 0, 0, 0, 0, 0);
 	if (pid == 0) {
 		long err = 0;
-		char ok = 0;
 		sys(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0, 0);
 		// What it uses can be seen from outside, as of the command that it becomes. Nothing
 		// else is in there yet to look at it.
 		sys(SYS_prctl, PR_SET_DUMPABLE, 1, 0, 0, 0, 0);
 		if (maps) {
 			sys(SYS_close, gate[1], 0, 0, 0, 0, 0);
-			if (sys(SYS_read, gate[0], (long)&ok, 1, 0, 0, 0) != 1)
+			if (sys(SYS_sendto, gate[0], (long)&ok, 1, MSG_NOSIGNAL, 0, 0) != 1 || sys(SYS_read, gate[0], (long)&ok, 1, 0, 0, 0) != 1)
 				leave(125);
 			sys(SYS_close, gate[0], 0, 0, 0, 0, 0);
 		}
@@ -372,13 +373,44 @@ static long child(struct job *j)
 		long err = pid < 0 ? 0 : write_map(pid, "/uid_map", maps);
 		if (pid > 0 && err == 0)
 			err = write_map(pid, "/gid_map", maps + length(maps) + 1);
-		if (err == 0)
-			sys(SYS_write, gate[1], (long)"", 1, 0, 0, 0);
+		if (pid > 0 && err == 0 && sys(SYS_read, gate[1], (long)&ok, 1, 0, 0, 0) != 1)
+			err = -ESRCH;
+		if (pid > 0 && err == 0) {
+			say('B', (int)pid, 0, 0);
+			sys(SYS_sendto, gate[1], (long)&ok, 1, MSG_NOSIGNAL, 0, 0);
+		}
 		sys(SYS_close, gate[1], 0, 0, 0, 0, 0);
 		if (err < 0)
 			return err;
 	}
 	return pid;
+}
+
+// make makes a box, which is told of on its own socket, as it answers there by itself
+// afterwards. Its namespaces take the kernel a while, so a child does that, and others are
+// made meanwhile; the box is this process's child all the same.
+static void make(struct job *j)
+{
+	long me = sys(SYS_getpid, 0, 0, 0, 0, 0, 0);
+	long first = sys(SYS_clone, SIGCHLD, 0, 0, 0, 0, 0), pid = first;
+	int factory = control;
+
+	if (first > 0)
+		return;
+	control = j->nfds ? (int)j->fd[0] : -1;
+	if (first == 0) {
+		sys(SYS_close, factory, 0, 0, 0, 0, 0); // or nobody would hear that the factory is gone
+		sys(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0, 0);
+		if (sys(SYS_getppid, 0, 0, 0, 0, 0, 0) != me)
+			leave(0); // it is gone already, and would not be a parent
+		j->head->clone |= CLONE_PARENT;
+		pid = child(j);
+	}
+	if (pid < 0)
+		say('F', -2, (int)-pid, 0);
+	if (first == 0)
+		leave(0);
+	control = factory;
 }
 
 // use adds what a process used to what others did.
@@ -487,14 +519,17 @@ static void serve(void)
 			continue;
 		}
 		u64 clone = j.head->clone;
+		if (clone & CLONE_NEWUSER) {
+			make(&j);
+			done_with(&j);
+			continue;
+		}
 		if (apart(clone) && base < 0)
 			base = sys(SYS_openat, AT_FDCWD, (long)"/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC, 0, 0, 0);
 		long pid = child(&j);
 		done_with(&j);
 		if (pid < 0)
 			say('F', -2, (int)-pid, 0);
-		else if (clone & CLONE_NEWUSER)
-			say('B', (int)pid, 0, 0); // a box, which answers for itself
 		else
 			attend(pid, clone);
 		if (apart(clone))
@@ -505,6 +540,7 @@ static void serve(void)
 void begin(void)
 {
 	control = 3;
+	sys(SYS_close_range, control + 1, ~0U, 0, 0, 0, 0); // what was open in who started the daemon
 	sys(SYS_prctl, PR_SET_NAME, (long)"writ-box", 0, 0, 0, 0);
 	reap(1); // boxes that end are nobody's zombies
 	serve();

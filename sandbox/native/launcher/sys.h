@@ -29,13 +29,14 @@ typedef unsigned short u16;
 #define SYS_unshare __NR_unshare
 #define SYS_setns __NR_setns
 #define SYS_getpid __NR_getpid
+#define SYS_getppid __NR_getppid
 #define SYS_munmap __NR_munmap
 #define SYS_mmap __NR_mmap
 #define SYS_recvmsg __NR_recvmsg
 #define SYS_read __NR_read
 #define SYS_write __NR_write
 #define SYS_openat __NR_openat
-#define SYS_pipe2 __NR_pipe2
+#define SYS_socketpair __NR_socketpair
 #define SYS_prctl __NR_prctl
 #define SYS_ppoll __NR_ppoll
 #define SYS_pidfd_open __NR_pidfd_open
@@ -45,6 +46,8 @@ typedef unsigned short u16;
 #define MSG_WAITALL 0x100
 #define MSG_NOSIGNAL 0x4000
 #define MSG_CMSG_CLOEXEC 0x40000000
+#define AF_UNIX 1
+#define SOCK_STREAM 1
 #define SOL_SOCKET 1
 #define SCM_RIGHTS 1
 #define POLLIN 1

@@ -1,0 +1,63 @@
+package native
+
+import "sync"
+
+// Ahead is a factory that is begun before it is known what for: of all that a first box
+// waits for, it takes longest.
+type Ahead struct {
+	begun   chan struct{} // closed when the next two are set
+	factory *factory
+	err     error
+}
+
+// Begin begins one, for boxes with all programs of the system or with a list of them.
+func Begin(listed bool) *Ahead {
+	a := &Ahead{begun: make(chan struct{})}
+	go a.begin(listed)
+	return a
+}
+
+func (a *Ahead) begin(listed bool) {
+	defer close(a.begun)
+	c, cmd, err := startLauncher()
+	if err != nil {
+		a.err = err
+		return
+	}
+	k, s := skeletonFor(listed), &script{}
+	var building sync.WaitGroup
+	building.Go(func() { k.build(s) }) // while the launcher finds its place
+	if a.factory, a.err = newFactory(c, cmd); a.err != nil {
+		return
+	}
+	a.factory.mu.Lock() // whoever has it waits for its root
+	go func() {
+		defer a.factory.mu.Unlock()
+		building.Wait()
+		kind := a.factory.kind(listed)
+		*kind = k
+		a.factory.add(kind, s) // what fails is tried again for the first box, which tells
+	}()
+}
+
+// take is the factory.
+func (a *Ahead) take() (*factory, error) {
+	<-a.begun
+	return a.factory, a.err
+}
+
+// Drop lets a factory go that is not needed, soon: it would hold the host's mounts for as
+// long as this program runs. Of nothing begun, it does nothing.
+func (a *Ahead) Drop() {
+	if a == nil {
+		return
+	}
+	go func() {
+		f, err := a.take()
+		if err == nil {
+			f.mu.Lock() // it is not told anything any more
+			defer f.mu.Unlock()
+			f.end(nil)
+		}
+	}()
+}
