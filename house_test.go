@@ -34,7 +34,7 @@ var edges = map[string]struct {
 	"tool/files":          {[]string{"", "action", "policy", "tool"}, "a family of tools"},
 	"tool/exec":           {[]string{"", "action", "policy", "sandbox", "tool"}, "a family of tools that runs in boxes"},
 	"tool/web":            {[]string{"", "action", "display", "egress", "host", "policy", "tool"}, "a family of tools that reaches out by the broker, whose refusals it words; what pages say is shown as it is"},
-	"tool/git":            {[]string{"", "action", "host", "policy", "sandbox", "tool", "tool/exec"}, "a family of tools that runs in boxes as shell_command does, and goes to the host of a URL"},
+	"tool/git":            {[]string{"", "action", "host", "policy", "sandbox", "sandbox/trust", "tool", "tool/exec"}, "a family of tools that runs in boxes as shell_command does, and goes to the host of a URL whose certificate the system trusts"},
 	"tool/define":         {[]string{"", "access", "action", "host", "policy", "sandbox", "strict", "tool", "tool/exec", "wire"}, "reads definitions that run in boxes as shell_command does"},
 	"disclose":            {[]string{"", "display"}, "errors are nouns; what tools say of themselves is shown as a person sees it"},
 	"tool/admin":          {[]string{"", "action", "policy", "tool", "wire"}, "a family of tools; envelopes are canonical"},
@@ -323,4 +323,29 @@ func TestNoMachinePaths(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestStartsAtOnce: people and hooks start this program all day, and a pattern that is
+// compiled while it starts costs each of them, whatever they came for.
+func TestStartsAtOnce(t *testing.T) {
+	each(t, func(dir, file string, f *ast.File) {
+		if strings.HasSuffix(file, "_test.go") {
+			return
+		}
+		for _, d := range f.Decls {
+			v, ok := d.(*ast.GenDecl)
+			if !ok || v.Tok != token.VAR {
+				continue
+			}
+			ast.Inspect(v, func(n ast.Node) bool {
+				if _, later := n.(*ast.FuncLit); later {
+					return false
+				}
+				if s, ok := n.(*ast.SelectorExpr); ok && s.Sel.Name == "MustCompile" {
+					t.Errorf("%s compiles a pattern when the program starts: put it into sync.OnceValue", file)
+				}
+				return true
+			})
+		}
+	})
 }

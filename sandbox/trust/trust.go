@@ -46,6 +46,15 @@ func Anywhere(authority []byte) (Change, error) {
 	return of(authority, bundles, fixed)
 }
 
+// System is the file of what this system trusts, for a program that others would tell
+// another one; empty: it has none.
+func System() string {
+	if at := real(bundles); len(at) > 0 {
+		return at[0]
+	}
+	return ""
+}
+
 func of(authority []byte, to, stores []string) (Change, error) {
 	c := Change{Files: map[string][]byte{}, Env: map[string]string{}}
 	system := first(real(bundles))

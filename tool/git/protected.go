@@ -34,7 +34,11 @@ func (r runner) protected(ctx context.Context, w writ.Writ, dir string, paths []
 		return nil, writ.Result{}, err
 	}
 	if exit.Code != 0 || exit.Limit != "" {
-		text := fmt.Sprintf("[stderr]\n%s[exit status %d]\n", strings.ToValidUTF8(stderr.String(), "\uFFFD"), exit.Code)
+		ended := fmt.Sprintf("exit status %d", exit.Code)
+		if exit.Limit != "" {
+			ended = "ended: " + sandbox.Meaning(exit.Limit)
+		}
+		text := fmt.Sprintf("[stderr]\n%s[%s]\n", strings.ToValidUTF8(stderr.String(), "\uFFFD"), ended)
 		return nil, writ.Result{Content: text, IsError: true, Metadata: map[string]any{"driver": driver, "exit_code": exit.Code, "limit": exit.Limit}}, nil
 	}
 	if stdout.Cut() != "" {

@@ -22,7 +22,7 @@ type job struct {
 	stdin   string   // pathspecs of ours, with what git reads into them
 	dir     string   // empty: the workspace
 	url     *URL     // nil: it goes nowhere
-	remote  string   // what the URL is called in this run: a repository could have a remote of the URL's own name, which leads elsewhere
+	remote  string   // what the remote and its URL are called in this run, which no repository can have said anything about; empty: by the URL
 	seconds int
 }
 
@@ -30,32 +30,43 @@ type job struct {
 const outwardFor = 120
 
 // settings are off whatever a repository says: all by which git runs, loads or follows
-// something. They beat every file.
+// something, shows what is not there, or asks a server for more than the call does. They
+// beat every file.
 var settings = []string{
 	"core.hooksPath=/dev/null", "core.fsmonitor=false", "core.pager=cat", "core.editor=false", "sequence.editor=false", "core.askPass=",
-	"core.sshCommand=false", "core.gitProxy=", "core.alternateRefsCommand=", "core.attributesFile=/dev/null",
+	"core.sshCommand=false", "core.alternateRefsCommand=", "core.attributesFile=/dev/null",
 	"core.protectHFS=true", "core.protectNTFS=true", "credential.helper=", "credential.interactive=false",
-	"http.followRedirects=false", "http.proxy=", "http.sslVerify=true", "http.extraHeader=", "http.cookieFile=", "http.saveCookies=false",
 	"submodule.recurse=false", "fetch.recurseSubmodules=false", "push.recurseSubmodules=no", "status.submoduleSummary=false", "diff.ignoreSubmodules=dirty",
-	"diff.external=", "filter.lfs.smudge=", "filter.lfs.clean=", "filter.lfs.process=",
-	"transfer.bundleURI=false", "gc.auto=0", "maintenance.auto=false", "commit.gpgSign=false", "tag.gpgSign=false", "push.gpgSign=false", "log.showSignature=false", "gpg.program=false",
-	"push.followTags=false", "push.default=nothing", "advice.detachedHead=false", "init.defaultBranch=main", "color.ui=false", "log.decorate=short",
+	"diff.submodule=short", // for git in a submodule is another one, without the options of this
+	"diff.external=", "filter.lfs.smudge=", "filter.lfs.clean=", "filter.lfs.process=", "fetch.uriProtocols=",
+	"transfer.bundleURI=false", "gc.auto=0", "maintenance.auto=false", "commit.gpgSign=false", "tag.gpgSign=false", "push.gpgSign=false", "log.showSignature=false",
+	"gpg.program=false", "gpg.ssh.program=false", "gpg.x509.program=false", "format.pretty=medium",
+	"push.followTags=false", "push.pushOption=", "push.default=nothing", "advice.detachedHead=false", "init.defaultBranch=main", "color.ui=false", "log.decorate=short",
+}
+
+// environment is what git takes from nothing else. What is shown is what there is, and what
+// would be pushed: without replacements and grafts.
+var environment = []string{
+	"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_ATTR_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0",
+	"GIT_NO_REPLACE_OBJECTS=1",
+	"GIT_GRAFT_FILE=/dev/null/none", // a file that is there, and empty, git warns of
+	"GIT_PROXY_COMMAND=",            // of several core.gitProxy the first counts, which is the repository's
 }
 
 // argv puts a command line together of what is known, with what the call says after it.
 func (j job) argv(agent string) []string {
-	allow, rewritten := "none", []string(nil)
+	out := slices.Concat([]string{"env"}, environment, []string{
+		"GIT_AUTHOR_NAME=" + agent, "GIT_AUTHOR_EMAIL=" + agent + "@writ.invalid", "GIT_COMMITTER_NAME=" + agent, "GIT_COMMITTER_EMAIL=" + agent + "@writ.invalid",
+	})
 	if j.url != nil {
-		allow, rewritten = "https", j.url.rewritten()
+		out = append(out, j.url.bound(j.remote)...)
+	} else {
+		out = append(out, "GIT_ALLOW_PROTOCOL=none")
 	}
-	if rewritten != nil {
-		allow = "git"
+	if j.remote != "" || j.url == nil { // a clone without the content of files fetches that when it checks out
+		out = append(out, "GIT_NO_LAZY_FETCH=1")
 	}
-	out := append([]string{"env"}, rewritten...)
-	out = append(out,
-		"GIT_ALLOW_PROTOCOL="+allow, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_ATTR_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0",
-		"GIT_AUTHOR_NAME="+agent, "GIT_AUTHOR_EMAIL="+agent+"@writ.invalid", "GIT_COMMITTER_NAME="+agent, "GIT_COMMITTER_EMAIL="+agent+"@writ.invalid",
-		"git", "--no-pager")
+	out = append(out, "git", "--no-pager")
 	if j.stdin == "" {
 		out = append(out, "--literal-pathspecs")
 	}
@@ -64,9 +75,6 @@ func (j job) argv(agent string) []string {
 	}
 	for _, s := range settings {
 		out = append(out, "-c", s)
-	}
-	if j.remote != "" {
-		out = append(out, "-c", "remote."+j.remote+".url="+j.url.String())
 	}
 	if j.bare {
 		return append(out, j.verb...)

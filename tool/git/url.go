@@ -170,17 +170,6 @@ func (u URL) String() string {
 	return at + ":" + u.path
 }
 
-// rewritten makes git ask for what is reached by ssh in its plain protocol, at the same
-// host and port: what it says there the daemon says to the server, by ssh, since there is
-// no key in a box. The repository remembers the URL as it is. Nil: it is not by ssh.
-func (u URL) rewritten() []string {
-	if !u.ssh {
-		return nil
-	}
-	plain := "git://" + u.at.String() + "/" + strings.TrimPrefix(u.path, "/")
-	return []string{"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=url." + plain + ".insteadOf", "GIT_CONFIG_VALUE_0=" + u.String()}
-}
-
 // name is what a clone is called where nobody says: the last part of the path.
 func (u URL) name() string {
 	last := strings.TrimRight(u.path, "/")
