@@ -58,11 +58,7 @@ func (c *Config) checkSSH(d *strict.File) {
 	}
 	for _, text := range sorted(raw.Hosts) {
 		key := strict.Member("egress.ssh.hosts", text)
-		at := text
-		if !strings.Contains(text, ":") {
-			at += ":22"
-		}
-		e, err := host.ParseEndpoint(at)
+		e, err := host.ParseServer(text)
 		if err != nil {
 			d.Reject(key, "%v", err)
 			continue
@@ -118,6 +114,8 @@ func (c *Config) login(d *strict.File, key string, raw SSHHost) (Login, bool) {
 	switch {
 	case err != nil || !info.Mode().IsRegular():
 		d.Reject(key+".key", "%s is not a file; make a key: ssh-keygen -t ed25519 -N '' -f %s", l.Key.Name, l.Key.Name)
+	case strings.HasSuffix(l.Key.Name, ".pub"):
+		d.Reject(key+".key", "%s is the public half of a key; name the private one, beside it without .pub", l.Key.Name)
 	case info.Mode().Perm()&0o077 != 0:
 		d.Reject(key+".key", "others can get at it (mode %04o); run: chmod 600 %s", info.Mode().Perm(), l.Key.Name)
 	default:

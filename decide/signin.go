@@ -1,10 +1,12 @@
 package decide
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/access"
+	"github.com/writ-run/writ/host"
 	"github.com/writ-run/writ/tool"
 )
 
@@ -22,7 +24,11 @@ type SignIn struct {
 func (d *Decider) signIn(out *writ.Decision, chain []link, normal string) {
 	s, ok := d.signIns[normal]
 	first, top := chain[0].tool, chain[len(chain)-1].agent
-	if !ok || first.Runs != tool.InBox || !first.Policy.SignsIn(normal) || slices.Contains(out.Confine.SSH, s.Reach) {
+	if !ok {
+		d.otherPort(out, first, top.Name, normal)
+		return
+	}
+	if first.Runs != tool.InBox || !first.Policy.SignsIn(normal) || slices.Contains(out.Confine.SSH, s.Reach) {
 		return
 	}
 	if !slices.Contains(s.Agents.V, top.Name) { // what ssh says then names nobody who could change it
@@ -31,4 +37,19 @@ func (d *Decider) signIn(out *writ.Decision, chain []link, normal string) {
 	}
 	add(out, writ.Allow, "ssh", s.Agents.At, "it signs in at %s as %s, with a key that stays outside of its box", s.Reach.Host, s.Reach.User)
 	out.Confine.SSH = append(out.Confine.SSH[:len(out.Confine.SSH):len(out.Confine.SSH)], s.Reach)
+}
+
+// otherPort says that a key is lent for another port of a host: without one, 443 is meant.
+func (d *Decider) otherPort(out *writ.Decision, first *tool.Tool, agent, normal string) {
+	to, err := host.ParseEndpoint(normal)
+	if err != nil || first.Runs != tool.InBox {
+		return
+	}
+	for _, at := range slices.Sorted(maps.Keys(d.signIns)) {
+		s := d.signIns[at]
+		had, err := host.ParseEndpoint(s.Reach.Host)
+		if err == nil && had.Host == to.Host && first.Policy.SignsIn(s.Reach.Host) && slices.Contains(s.Agents.V, agent) {
+			add(out, writ.Allow, "ssh", s.Agents.At, "it does not sign in at %s: the key is lent for %s, which the call would have to name", normal, s.Reach.Host)
+		}
+	}
 }

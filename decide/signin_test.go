@@ -86,6 +86,11 @@ func TestSignIns(t *testing.T) {
 		}); unlent != (strings.HasPrefix(name, "to ") && !c.want) {
 			t.Errorf("%s: %v", name, d.Reasons)
 		}
+		if other := slices.ContainsFunc(d.Reasons, func(r writ.Reason) bool {
+			return r.Source == "ssh" && r.Text == "it does not sign in at forge.example:443: the key is lent for forge.example:22, which the call would have to name"
+		}); other != (name == "another port") {
+			t.Errorf("%s: %v", name, d.Reasons)
+		}
 		if got := slices.Equal(d.Confine.SSH, []writ.SignIn{lent().Reach}); got != c.want || said != c.want || !c.want && len(d.Confine.SSH) > 0 {
 			t.Errorf("%s: %+v %v", name, d.Confine.SSH, d.Reasons)
 		}

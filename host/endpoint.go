@@ -16,6 +16,8 @@ type Endpoint struct {
 // DefaultPort is the port of an endpoint or a pattern that names none.
 const DefaultPort = 443
 
+const sshPort = 22
+
 // ParseEndpoint reads host, host:port, [v6] or [v6]:port. No port means 443. A
 // bare IPv6 address is refused, because where its port begins is a guess.
 func ParseEndpoint(s string) (Endpoint, error) {
@@ -23,6 +25,14 @@ func ParseEndpoint(s string) (Endpoint, error) {
 		return Endpoint{}, fail("endpoint", s, "has a slash; write host:port without scheme or path")
 	}
 	return parseEndpoint(s, DefaultPort)
+}
+
+// ParseServer is ParseEndpoint for servers of ssh: no port means 22.
+func ParseServer(s string) (Endpoint, error) {
+	if strings.Contains(s, "/") {
+		return Endpoint{}, fail("server", s, "has a slash; write host or host:port without scheme or path")
+	}
+	return parseEndpoint(s, sshPort)
 }
 
 func parseEndpoint(s string, port uint16) (Endpoint, error) {
@@ -60,7 +70,7 @@ func splitPort(s string) (hostPart, portPart string, err error) {
 		return s, "", nil
 	}
 	if strings.Contains(s[colon+1:], ":") {
-		return "", "", fail("endpoint", s, "has more than one colon; write an IPv6 address in brackets, such as [2001:db8::1]:443")
+		return "", "", fail("endpoint", s, "has more than one colon; write an IPv6 address in brackets, such as [2001:db8::1]")
 	}
 	return s[:colon], s[colon:], nil
 }

@@ -63,6 +63,7 @@ var checks = map[string]struct {
 	run    func(in []string) string
 }{
 	"parse":    {1, func(in []string) string { return shown(Parse(in[0])) }},
+	"server":   {1, func(in []string) string { return shown(ParseServer(in[0])) }},
 	"endpoint": {1, func(in []string) string { return shown(ParseEndpoint(in[0])) }},
 	"url":      {1, func(in []string) string { return shown(ParseURL(in[0])) }},
 	"pattern":  {1, func(in []string) string { return shown(ParsePattern(in[0])) }},

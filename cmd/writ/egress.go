@@ -150,7 +150,7 @@ func ruleOf(e client.Egress) string {
 	}
 	why := e.Detail
 	if e.Class != "" && e.Verdict != string(egress.Allowed) {
-		why = strings.TrimSpace(e.Class + " " + why)
+		why = strings.TrimSuffix(e.Class+": "+why, ": ")
 	}
 	if why != "" {
 		rule += " (" + why + ")"

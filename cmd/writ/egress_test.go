@@ -53,7 +53,7 @@ const egressTable = `TIME                 CALL OR AGENT            KIND     HOST
 2026-01-02T03:04:05  call_aaaaaaaaaaaaaaaaaa  dns      ok.example                -                    allowed                 0         0  egress[0]
 2026-01-02T03:04:06  call_aaaaaaaaaaaaaaaaaa  connect  ok.example:443            192.0.2.1:443        allowed               512   1234567  egress[0]
 2026-01-02T03:04:07  call_aaaaaaaaaaaaaaaaaa  dns      bad.example               -                    host_not_allowed        0         0  needs bad.example:443
-2026-01-02T03:04:08  call_bbbbbbbbbbbbbbbbbb  connect  in.example:443            -                    address_not_open        0         0  needs egress.hosts."in.example:443".ranges: [10.0.0.1/32] (private 10.0.0.1)
+2026-01-02T03:04:08  call_bbbbbbbbbbbbbbbbbb  connect  in.example:443            -                    address_not_open        0         0  needs egress.hosts."in.example:443".ranges: [10.0.0.1/32] (private: 10.0.0.1)
 2026-01-02T03:04:09  other                    connect  -                         203.0.113.9:80       nobodys_address         0         0  needs 203.0.113.9:80
 2026-01-02T03:04:10  call_bbbbbbbbbbbbbbbbbb  http     x<U+001B>[2J<U+000A><U+202E>:80  -                    method_refused          0         0  egress[2] (PO<U+000D>ST)
 `

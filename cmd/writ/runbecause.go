@@ -19,11 +19,14 @@ func (r *refusals) because(e egress.Event) string {
 		}
 		return fmt.Sprintf(" (--allow-host %s would allow it)", visible(e.Rule))
 	case egress.HostNotAllowed:
+		if e.Kind == "dns" && r.signsIn() {
+			return fmt.Sprintf(" (--ssh USER@%s would allow signing in there; %s %[1]s port 443 of it, %[1]s:PORT another)", visible(e.Rule), r.flagFor(e.Rule+":443"))
+		}
 		if e.Kind == "dns" {
 			return fmt.Sprintf(" (%s %s would allow port 443 of it; %[2]s:PORT another)", r.flagFor(e.Rule+":443"), visible(e.Rule))
 		}
-		if server, ok := strings.CutSuffix(e.Rule, ":22"); ok {
-			return fmt.Sprintf(" (--ssh USER@%s would allow it, and signing in there by your own agent of ssh; --allow-host %[1]s:22 no more than to reach it)", visible(server))
+		if strings.HasSuffix(e.Rule, ":22") || r.signsIn() {
+			return fmt.Sprintf(" (--ssh USER@%s would allow it, and signing in there by your own agent of ssh; --allow-host %s no more than to reach it)", visible(strings.TrimSuffix(e.Rule, ":22")), visible(e.Rule))
 		}
 		return fmt.Sprintf(" (%s %s would allow it)", r.flagFor(e.Rule), visible(e.Rule))
 	case egress.AddressNotOpen:
@@ -47,6 +50,11 @@ func (r *refusals) because(e egress.Event) string {
 		return " (" + e.Detail + "; --ipv6 would reach it)"
 	}
 	return " (" + visible(e.Detail) + ")"
+}
+
+// signsIn reports whether a person named servers of ssh: then others are probably that, too.
+func (r *refusals) signsIn() bool {
+	return slices.ContainsFunc(r.rules, func(had egress.Rule) bool { return strings.HasPrefix(had.At, "--ssh ") })
 }
 
 // flagFor is the flag to add a host by: that by which it was named with another port.

@@ -43,10 +43,7 @@ func parseSignIn(text string) (writ.SignIn, error) {
 	if name == "" || name[0] == '-' || strings.ContainsAny(name, " \t\n\"'\\#=%$:/") {
 		return writ.SignIn{}, fmt.Errorf("%q is not the name of a user; write one such as git@github.com", name)
 	}
-	if !strings.Contains(at, ":") {
-		at += ":22"
-	}
-	e, err := host.ParseEndpoint(at)
+	e, err := host.ParseServer(at)
 	return writ.SignIn{Host: e.String(), User: name, Key: "of your own agent of ssh"}, err
 }
 

@@ -97,7 +97,7 @@ func TestSSHFromCommand(t *testing.T) {
 		{"a key for the agent", "ssh-keygen -q -t ed25519 -N '' -f /tmp/k && ssh-add /tmp/k", []string{forge}, "it was asked to take a key"},
 		{"none for the agent", "ssh-add -D", []string{forge}, "it was asked to forget a key"},
 		{"a locked agent", "printf '#!/bin/sh\\necho x\\n' >/tmp/p; chmod +x /tmp/p; SSH_ASKPASS_REQUIRE=force SSH_ASKPASS=/tmp/p ssh-add -x", []string{forge}, "it was asked to be locked"},
-		{"a signature of anything", "ssh-add -L >/tmp/k.pub; echo x >/tmp/x; ssh-keygen -Y sign -n file -f /tmp/k.pub /tmp/x", []string{forge}, "the program does not show whom it talks to"},
+		{"a signature of anything", "ssh-add -L >/tmp/k.pub; echo x >/tmp/x; ssh-keygen -Y sign -n file -f /tmp/k.pub /tmp/x", []string{forge}, "it signs for signing in and nothing else"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := s.to(c.command, c.hosts...)

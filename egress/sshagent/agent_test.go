@@ -198,7 +198,7 @@ func TestSigns(t *testing.T) {
 		}, want: "no signing in"},
 		{name: "with a server's certificate", server: s.first, change: func(u *userauth) { u.Algorithm, u.Key = ssh.CertAlgoED25519v01, certificateOf(t, s.mine, ssh.HostCert) }, want: "no signing in"},
 		{name: "a long user", server: s.first, change: func(u *userauth) { u.User = strings.Repeat("u", 5000) }, want: strings.Repeat("u", 100) + `" there`},
-		{name: "not shown", want: "does not show whom it talks to"},
+		{name: "not shown", want: "shows first whom it talks to"},
 		{name: "a server that it is not for", server: s.other, want: "whom the agent is not for"},
 		{name: "by a key that was revoked", server: s.revoked, want: "whom the agent is not for"},
 		{name: "the key of another server", server: s.second, want: `wants to be "deploy" there`},

@@ -137,7 +137,7 @@ func (l *line) sign(ctx context.Context, body []byte) ([]byte, *login, error) {
 		return nil, nil, errors.New("the program showed somebody whom the agent is not for")
 	}
 	if l.bound == nil {
-		return nil, nil, errors.New("the program does not show whom it talks to; OpenSSH does since 8.9")
+		return nil, nil, errors.New("it signs for signing in and nothing else, such as files; a program that signs in shows first whom it talks to, as OpenSSH does since 8.9")
 	}
 	user, algorithm, err := l.wants(m.Key, m.Data)
 	if err != nil {
