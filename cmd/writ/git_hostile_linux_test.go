@@ -115,6 +115,12 @@ func TestGitGoesWhereItIsSent(t *testing.T) {
 		{"fetch", "", []string{"http.curloptResolve", "+forge.test:443:" + lab.Other + ",other.test:443:" + lab.Other, "url.https://other.test/.insteadOf", forge}, "other.test", true},
 		{"fetch", "https://forge.test:8443/x.git", []string{"http.https://forge.test:8443/.sslVerify", "false"}, "stranger: GET", false},
 		{"fetch", "https://forge.test:8443/x.git", []string{"http.sslCAInfo", at("strange.crt")}, "stranger: GET", false},
+		{"fetch", "", []string{"http.userAgent", "x\r\nEvil: yes"}, `evil="yes"`, true},
+		{"push", "", []string{"http." + forge + ".userAgent", "x\r\nEvil: yes"}, `evil="yes"`, true},
+		{"fetch", "", []string{"http.version", "HTTP/1.1", "http.userAgent", "x\r\n\r\nPOST /stolen.git/smuggled HTTP/1.1\r\nHost: forge.test\r\nContent-Length: 3\r\n\r\nabcGET /x HTTP/1.1\r\nHost: forge.test\r\nA: x"}, "/stolen.git", true},
+		{"fetch", forge + "%2e%2e/plain.git", []string{"http.extraHeader", "Evil: yes"}, `evil="yes"`, false},
+		{"fetch", forge + "x%2f..%2fplain.git", []string{"http.extraHeader", "Evil: yes"}, `evil="yes"`, false},
+		{"push", "", []string{"push.negotiate", "true", "protocol.version", "2", "url." + to + ".insteadOf", forge + "plain.git"}, "/stolen.git", true},
 		{"push", "", []string{"push.pushOption", "merge"}, "1 options merge", true},
 		{"fetch", "ssh://git@forge.test/x", []string{"core.gitProxy", "env", "url.git://forge.test/.insteadOf", "ssh://git@forge.test/"}, "env:", false},
 	} {

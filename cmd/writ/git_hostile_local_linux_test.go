@@ -38,6 +38,15 @@ func TestGitOfHostileRepositories(t *testing.T) {
 	state := func() string { return in(outside, "find . -type f -print0 | sort -z | xargs -0 sha256sum") }
 	// What signs a commit is looked at by a program that the configuration names.
 	const signed = `{ git cat-file commit HEAD | sed '/^$/q' | sed '$d'; printf 'gpgsig -----BEGIN SIGNED MESSAGE-----\n x\n -----END SIGNED MESSAGE-----\n\nsigned\n'; } | git hash-object -t commit -w --stdin | xargs git update-ref HEAD; `
+	// What git remembers of the newest commit gets another tree, $T, and its sum is made right.
+	const forged = `G=.git/objects/info/commit-graph; chmod u+w $G; perl -e '
+		my ($file, $commit, $tree) = @ARGV; local $/; open my $f, "+<:raw", $file or die; my $d = <$f>;
+		my %at = map { substr($d, 8 + 12 * $_, 4), unpack("Q>", substr($d, 12 + 12 * $_, 8)) } 0 .. unpack("x6C", $d) - 1;
+		for my $i (0 .. unpack("N", substr($d, $at{OIDF} + 1020, 4)) - 1) {
+			substr($d, $at{CDAT} + 36 * $i, 20) = pack("H*", $tree) if unpack("H*", substr($d, $at{OIDL} + 20 * $i, 20)) eq $commit;
+		}
+		use Digest::SHA; substr($d, -20) = Digest::SHA::sha1(substr($d, 0, -20)); seek $f, 0, 0; print $f $d;
+	' $G $(git rev-parse HEAD) $T`
 	for i, c := range []struct {
 		name, make string // commands in a clone
 		git        string // what shows that it works
@@ -59,6 +68,14 @@ func TestGitOfHostileRepositories(t *testing.T) {
 		{"lazy", `git config core.repositoryformatversion 1; git config extensions.partialClone origin; git config remote.origin.promisor true; git config remote.origin.url https://forge.test/plain.git; rm -rf .git/objects/pack/* .git/objects/??`,
 			"log -1", "git_log", map[string]any{}, "asked for forge.test", false},
 		{"a filter without a shell", `mkdir -p .git/info; echo '*.x filter=evil' >.git/info/attributes; git config filter.evil.clean /bin/false; touch a.x`, "status", "git_status", map[string]any{}, "'/bin/false' failed 1", true},
+		{"a filter of the system", `mkdir -p .git/info; echo '*.x filter=evil' >.git/info/attributes; git config filter.evil.clean env; echo new >a.x`, "diff", "git_diff", map[string]any{}, "+GIT_", true},
+		{"a filter of git's own", `mkdir -p .git/info; echo '*.x filter=evil' >.git/info/attributes; git config filter.evil.clean "$(git --exec-path)/git-get-tar-commit-id"; git config filter.evil.required true; echo new >a.x`, "diff", "git_diff", map[string]any{}, "failed", true},
+		{"a filter that is required", `mkdir -p .git/info; echo '*.x filter=evil.y' >.git/info/attributes; git config filter.evil.y.clean env; git config filter.evil.y.required true; echo new >a.x`, "diff", "git_commit", map[string]any{"message": "x"}, "+GIT_", false},
+		{"a filter by an included file", `printf '[filter "evil"]\n\tclean = env\n' >.git/more; git config include.path more; mkdir -p .git/info; echo '*.x filter=evil' >.git/info/attributes; echo new >a.x`, "diff", "git_diff", map[string]any{}, "+GIT_", true},
+		{"other people", `printf 'Trusted Person <trusted@example> <x>\n' >.mailmap; git config log.mailmap true; git commit -q --allow-empty -m byx`, "log -1", "git_log", map[string]any{"limit": 1}, "Trusted Person", true},
+		{"a tree that is not there", `echo three >README; git commit -qam real; echo benign >>a.x; git add a.x; T=$(git write-tree); git reset -q --hard; git commit-graph write --reachable; ` + forged, "log -p -1", "git_log", map[string]any{"patch": true, "limit": 1}, "+benign", true},
+		{"colours of a diff", `git config color.diff always; echo x >>README`, "diff", "git_diff", map[string]any{}, "\x1b[", true},
+		{"colours of a status", `git config color.status always; echo x >>README`, "status", "git_status", map[string]any{}, "\x1b[", true},
 		{"files elsewhere", `git config core.worktree ` + outside, "checkout -q -b other HEAD~1", "git_branch", map[string]any{"do": "create", "name": "other", "from": "HEAD~1"}, "", true},
 		{"a repository elsewhere", `rm -rf .git; echo gitdir: ` + outside + `/.git >.git`, "commit -qam x", "git_commit", map[string]any{"message": "x"}, "", false},
 		{"a repository behind a link", `rm -rf .git; ln -s ` + outside + `/.git .git; echo x >README`, "commit -qam x", "git_commit", map[string]any{"message": "x"}, "", false},

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/containerd/errdefs"
 	"github.com/moby/moby/client"
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/egress/divert"
@@ -266,9 +267,15 @@ func TestSidecar(t *testing.T) {
 		}
 		ids = append(ids, id, b.in.id)
 	})
-	for _, id := range ids {
-		if _, err := engine.ContainerInspect(t.Context(), id, client.ContainerInspectOptions{}); err == nil {
-			t.Errorf("%s is still there", id)
+	for _, id := range ids { // the engine itself removes one that has ended, and may still be at it
+		for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+			is, err := engine.ContainerInspect(t.Context(), id, client.ContainerInspectOptions{})
+			if errdefs.IsNotFound(err) {
+				break
+			}
+			if err != nil || is.Container.State.Running || time.Now().After(end) {
+				t.Fatalf("%s is still there: %+v %v", id, is.Container.State, err)
+			}
 		}
 	}
 	if left, err := os.ReadDir(filepath.Join(d.opts.State, asides)); err != nil || len(left) > 0 {

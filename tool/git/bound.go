@@ -3,6 +3,7 @@ package git
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/writ-run/writ/sandbox/trust"
@@ -35,12 +36,17 @@ func (u URL) bound(remote string) []string {
 	if to != called {
 		pairs = append(pairs, [2]string{"url." + to + ".insteadOf", called})
 	}
-	for _, s := range ofHTTP {
-		pairs = append(pairs, [2]string{"http." + to + "." + s[0], s[1]})
+	for _, s := range ofHTTP { // of every URL as well: one that git cannot make out matches none
+		pairs = append(pairs, [2]string{"http." + s[0], s[1]}, [2]string{"http." + to + "." + s[0], s[1]})
 	}
-	out := trusting()
-	out = append(out, "GIT_ALLOW_PROTOCOL="+protocol, fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(pairs)))
-	for i, p := range pairs { // not with -c, which takes an = in a URL for the end of the name
+	return slices.Concat(trusting(), []string{"GIT_ALLOW_PROTOCOL=" + protocol}, configured(pairs))
+}
+
+// configured is the environment that sets names to values: not with -c, which takes an = in
+// a URL for the end of the name.
+func configured(pairs [][2]string) []string {
+	out := []string{fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(pairs))}
+	for i, p := range pairs {
 		out = append(out, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i, p[0]), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i, p[1]))
 	}
 	return out

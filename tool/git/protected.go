@@ -9,11 +9,7 @@ import (
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/policy"
-	"github.com/writ-run/writ/sandbox"
 )
-
-// mostListed is how much of a list of changes is read: a few thousand files' names.
-const mostListed = 1 << 20
 
 // protected are the files, from the top of the repository, that have changed and have a
 // protected name: what a box sees of them is not what is there, and what a clone brought of
@@ -24,27 +20,16 @@ func (r runner) protected(ctx context.Context, w writ.Writ, dir string, paths []
 		untracked = "--untracked-files=all"
 	}
 	j := job{verb: []string{"status", "--porcelain", "-z", "--no-renames", "--ignore-submodules=dirty", untracked}, operand: paths, dir: dir}
-	stdout, stderr := sandbox.NewTail(mostListed), sandbox.NewTail(mostListed)
-	box, driver, err := r.Boxes.Start(ctx, w, sandbox.Spec{Argv: j.argv(w.Call().Agent), Dir: j.dir, Stdout: stdout, Stderr: stderr})
-	if err != nil {
-		return nil, writ.Result{}, err
+	filters, res, err := r.filters(ctx, w, dir)
+	if err != nil || res.IsError {
+		return nil, res, err
 	}
-	exit, err := box.Wait(ctx)
-	if err != nil {
-		return nil, writ.Result{}, err
+	j.filters = filters
+	status, res, err := r.listed(ctx, w, j)
+	if err != nil || res.IsError {
+		return nil, res, err
 	}
-	if exit.Code != 0 || exit.Limit != "" {
-		ended := fmt.Sprintf("exit status %d", exit.Code)
-		if exit.Limit != "" {
-			ended = "ended: " + sandbox.Meaning(exit.Limit)
-		}
-		text := fmt.Sprintf("[stderr]\n%s[%s]\n", strings.ToValidUTF8(stderr.String(), "\uFFFD"), ended)
-		return nil, writ.Result{Content: text, IsError: true, Metadata: map[string]any{"driver": driver, "exit_code": exit.Code, "limit": exit.Limit}}, nil
-	}
-	if stdout.Cut() != "" {
-		return nil, writ.Result{}, writ.Fail(writ.Invalid, "git_commit: more has changed than can be looked through at once; name fewer paths", nil)
-	}
-	return leaveOut(stdout.String(), paths), writ.Result{}, nil
+	return leaveOut(status, paths), writ.Result{}, nil
 }
 
 // leaveOut reads what git status says with -z: two letters, a space, and the file.

@@ -24,6 +24,7 @@ type job struct {
 	url     *URL     // nil: it goes nowhere
 	remote  string   // what the remote and its URL are called in this run, which no repository can have said anything about; empty: by the URL
 	seconds int
+	filters []string // that the repository defines
 }
 
 // outwardFor is how long a run that goes to a server may take where nobody says.
@@ -41,7 +42,11 @@ var settings = []string{
 	"diff.external=", "filter.lfs.smudge=", "filter.lfs.clean=", "filter.lfs.process=", "fetch.uriProtocols=",
 	"transfer.bundleURI=false", "gc.auto=0", "maintenance.auto=false", "commit.gpgSign=false", "tag.gpgSign=false", "push.gpgSign=false", "log.showSignature=false",
 	"gpg.program=false", "gpg.ssh.program=false", "gpg.x509.program=false", "format.pretty=medium",
-	"push.followTags=false", "push.pushOption=", "push.default=nothing", "advice.detachedHead=false", "init.defaultBranch=main", "color.ui=false", "log.decorate=short",
+	"push.followTags=false", "push.pushOption=", "push.default=nothing", "advice.detachedHead=false", "init.defaultBranch=main", "log.decorate=short",
+	"push.negotiate=false",                                // which asks by the URL, and so where insteadOf leads
+	"core.commitGraph=false", "core.multiPackIndex=false", // what they say of commits, nobody holds against the commits
+	"core.warnAmbiguousRefs=true", "core.commentChar=#", "log.mailmap=false", "log.showRoot=true", "i18n.logOutputEncoding=UTF-8", "i18n.commitEncoding=UTF-8", "status.showUntrackedFiles=normal",
+	"color.ui=false", "color.diff=false", "color.status=false", "color.branch=false",
 }
 
 // environment is what git takes from nothing else. What is shown is what there is, and what
@@ -49,8 +54,9 @@ var settings = []string{
 var environment = []string{
 	"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_ATTR_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0",
 	"GIT_NO_REPLACE_OBJECTS=1",
-	"GIT_GRAFT_FILE=/dev/null/none", // a file that is there, and empty, git warns of
-	"GIT_PROXY_COMMAND=",            // of several core.gitProxy the first counts, which is the repository's
+	"GIT_GRAFT_FILE=/dev/null/none",    // a file that is there, and empty, git warns of
+	"GIT_HTTP_USER_AGENT=git/2 (writ)", // else the repository's, with whole requests in it
+	"GIT_PROXY_COMMAND=",               // of several core.gitProxy the first counts, which is the repository's
 }
 
 // argv puts a command line together of what is known, with what the call says after it.
@@ -62,6 +68,7 @@ func (j job) argv(agent string) []string {
 		out = append(out, j.url.bound(j.remote)...)
 	} else {
 		out = append(out, "GIT_ALLOW_PROTOCOL=none")
+		out = append(out, configured(j.unfiltered())...)
 	}
 	if j.remote != "" || j.url == nil { // a clone without the content of files fetches that when it checks out
 		out = append(out, "GIT_NO_LAZY_FETCH=1")
@@ -89,6 +96,13 @@ func (r runner) run(ctx context.Context, w writ.Writ, j job) (writ.Result, error
 			return writ.Result{}, err
 		}
 		j.seconds = cmp.Or(j.seconds, outwardFor)
+	}
+	if j.url == nil {
+		var res writ.Result
+		var err error
+		if j.filters, res, err = r.filters(ctx, w, j.dir); err != nil || res.IsError {
+			return res, err
+		}
 	}
 	res, err := exec.Run(ctx, r.Boxes, w, sandbox.Spec{Argv: j.argv(w.Call().Agent), Stdin: strings.NewReader(j.stdin), Dir: j.dir, Timeout: time.Duration(j.seconds) * time.Second})
 	if err != nil || !res.IsError || j.url == nil || r.Refused == nil {

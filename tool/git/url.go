@@ -1,6 +1,7 @@
 package git
 
 import (
+	"encoding/hex"
 	"fmt"
 	"strings"
 
@@ -137,6 +138,21 @@ func (u *URL) check() error {
 	}
 	if _, err := host.ParseURL("https://h" + u.path); !u.ssh && err != nil {
 		return fail("has a % without two hexadecimal digits after it")
+	}
+	return u.plain()
+}
+
+// plain refuses what is written with a % and need not be, dots and slashes above all: git
+// reads it as what it stands for here and as it is there. No server has lines in its names.
+func (u *URL) plain() error {
+	for i, part := range strings.Split(u.path, "%") {
+		if u.ssh || i == 0 {
+			continue
+		}
+		code, err := hex.DecodeString(part[:2])
+		if err != nil || strings.ContainsRune(pathChars, rune(code[0])) || code[0] < 0x20 || code[0] == 0x7f {
+			return fail("has %" + part[:2] + " in its path; write letters, digits, dots and slashes as they are, and no control characters")
+		}
 	}
 	return nil
 }
