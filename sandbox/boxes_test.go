@@ -115,6 +115,19 @@ func (c caller) call(call writ.Call) string {
 	return res.Content
 }
 
+// atOnce makes so many calls at the same time.
+func (c caller) atOnce(call writ.Call, many int) {
+	var wg sync.WaitGroup
+	for range many {
+		wg.Go(func() {
+			if _, err := writ.NewGate(c, c, c, c).Do(c.t.Context(), with(call)); err != nil {
+				c.t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
 func TestBoxes(t *testing.T) {
 	one := writ.Call{Agent: "a", Session: "s", Task: "t"}
 	other := func(change func(*writ.Call)) writ.Call { c := one; change(&c); return c }
@@ -186,11 +199,7 @@ func TestBoxes(t *testing.T) {
 			c.call(one)
 		}, 1, 1, 1},
 		{"at once", sandbox.Lifecycle{Strategy: sandbox.PerAgent}, func(c caller, k *keeper) {
-			var wg sync.WaitGroup
-			for range 3 {
-				wg.Go(func() { writ.NewGate(c, c, c, c).Do(c.t.Context(), with(one)) })
-			}
-			wg.Wait()
+			c.atOnce(one, 3)
 			synctest.Wait()
 			c.call(one)
 		}, 3, 0, 0},
@@ -201,6 +210,28 @@ func TestBoxes(t *testing.T) {
 			}
 			time.Sleep(2 * time.Second)
 		}, 1, 0, 0},
+		{"handed to those who wait, and one more is made", sandbox.Lifecycle{Strategy: sandbox.PerAgent}, func(c caller, k *keeper) {
+			k.slowRenewal = true
+			c.atOnce(one, 2) // both are being readied then
+			c.atOnce(one, 3)
+			time.Sleep(2 * time.Second)
+		}, 3, 0, 0},
+		{"waited for, and it cannot be renewed", sandbox.Lifecycle{Strategy: sandbox.PerAgent}, func(c caller, k *keeper) {
+			k.slowRenewal, k.noRenewal = true, true
+			c.atOnce(one, 1)
+			c.atOnce(one, 1)
+			time.Sleep(2 * time.Second)
+		}, 2, 2, 0},
+		{"waited for by one who gives up", sandbox.Lifecycle{Strategy: sandbox.PerAgent}, func(c caller, k *keeper) {
+			k.slowRenewal = true
+			c.atOnce(one, 1)
+			ctx, cancel := context.WithTimeout(c.t.Context(), time.Second/2)
+			defer cancel()
+			writ.NewGate(c, c, c, c).Do(ctx, with(one)) // has one made, which this driver does for anybody
+			time.Sleep(2 * time.Second)
+			c.atOnce(one, 2) // nobody has taken the other away
+			time.Sleep(2 * time.Second)
+		}, 2, 0, 0},
 		{"more than are kept", sandbox.Lifecycle{Strategy: sandbox.PerAgent}, func(c caller, k *keeper) {
 			for i := range 70 {
 				c.call(other(func(c *writ.Call) { c.Agent = fmt.Sprint(i) }))

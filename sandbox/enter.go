@@ -63,6 +63,9 @@ func (b *Boxes) idleBox(ctx context.Context, id string) (*entry, error) {
 		if e.Call != "" || t == nil || t.renewing == 0 || ctx.Err() != nil {
 			return nil, busy(id, e.Call)
 		}
+		if t.changed == nil {
+			t.changed = make(chan struct{})
+		}
 		changed := t.changed
 		b.mu.Unlock()
 		select {

@@ -2,60 +2,81 @@ package sandbox
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
-// turn counts, for one key, the boxes that are being readied and the callers who wait
-// for one of them: that is sooner done than making another.
+// turn is, for one key, how many boxes are being readied, and the callers who wait for one
+// of them: that is sooner done than making another. Each has a box handed to it, in the order
+// in which they came, or nil where it has to make one after all.
 type turn struct {
-	renewing, waiting int
-	changed           chan struct{} // closed and replaced when one is ready, or will not be
+	renewing int
+	waiting  []chan *entry
+	changed  chan struct{} // closed when one is ready, or will not be; nil: nobody looks
 }
 
 // idle takes a box that nobody uses, and waits for one that is being readied where
 // nobody else does; nil: another one has to be made.
 func (b *Boxes) idle(ctx context.Context, k key) *entry {
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	for {
-		for e := range b.live {
-			if e.key == k && e.timer != nil && !e.doomed {
-				e.timer.Stop()
-				e.timer = nil
-				return e
-			}
+	for e := range b.live {
+		if e.timer != nil && !e.doomed && e.key == k { // most are in use
+			e.timer.Stop()
+			e.timer = nil
+			b.mu.Unlock()
+			return e
 		}
-		t := b.turns[k]
-		if t == nil || t.renewing <= t.waiting || ctx.Err() != nil {
-			return nil
-		}
-		t.waiting++
-		changed := t.changed
-		b.mu.Unlock()
-		select {
-		case <-changed:
-		case <-ctx.Done():
-		}
-		b.mu.Lock()
-		t.waiting--
 	}
+	t := b.turns[k]
+	if t == nil || t.renewing <= len(t.waiting) || ctx.Err() != nil {
+		b.mu.Unlock()
+		return nil
+	}
+	handed := make(chan *entry, 1)
+	t.waiting = append(t.waiting, handed)
+	b.mu.Unlock()
+	select {
+	case e := <-handed:
+		return e
+	case <-ctx.Done():
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if at := slices.Index(t.waiting, handed); at >= 0 {
+		t.waiting = slices.Delete(t.waiting, at, at+1)
+		return nil
+	}
+	return <-handed // it was handed over meanwhile, and nobody else knows of it
 }
 
-// renewing notes that a box of a key is being readied (1), or not any more (-1).
-func (b *Boxes) renewing(k key, by int) {
+// renewing notes that a box of a key is being readied.
+func (b *Boxes) renewing(k key) {
 	t := b.turns[k]
 	if t == nil {
-		t = &turn{changed: make(chan struct{})}
+		t = &turn{}
 		b.turns[k] = t
 	}
-	t.renewing += by
-	if by < 0 {
+	t.renewing++
+}
+
+// renewed notes that one is ready, or will not be (nil), and reports whether somebody who
+// waited has it now.
+func (b *Boxes) renewed(k key, e *entry) bool {
+	t := b.turns[k]
+	t.renewing--
+	if t.changed != nil {
 		close(t.changed)
-		t.changed = make(chan struct{})
+		t.changed = nil
 	}
-	if t.renewing == 0 && t.waiting == 0 {
+	var next chan *entry
+	if len(t.waiting) > 0 && (e != nil || len(t.waiting) > t.renewing) {
+		next, t.waiting = t.waiting[0], t.waiting[1:]
+		next <- e
+	}
+	if t.renewing == 0 && len(t.waiting) == 0 {
 		delete(b.turns, k)
 	}
+	return next != nil
 }
 
 // room reports whether another box may be kept; the one idle the longest makes way.
@@ -96,7 +117,7 @@ func (b *Boxes) release(e *entry, r Run) {
 		b.forget(e)
 	}
 	if !over {
-		b.renewing(e.key, 1)
+		b.renewing(e.key)
 	}
 	b.mu.Unlock()
 	if e.kept == nil {
@@ -110,23 +131,29 @@ func (b *Boxes) release(e *entry, r Run) {
 		err := e.kept.Renew(context.Background())
 		b.mu.Lock()
 		over := err != nil || e.doomed || b.closed
-		if !over {
-			idle := b.keep.Idle
-			if idle == 0 {
-				idle = 1 << 62
-			}
-			// One that fires while the box is taken, or after it was taken and released, is
-			// of a time that is over: what counts is the timer that the box has now.
-			var own *time.Timer
-			own = time.AfterFunc(idle, func() { b.end(func(x *entry) bool { return x == e && x.timer == own }, 0) })
-			e.timer = own
+		if over {
+			b.renewed(e.key, nil)
+		} else if !b.renewed(e.key, e) {
+			b.linger(e)
 		}
-		b.renewing(e.key, -1)
 		b.mu.Unlock()
 		if over {
 			b.drop(e)
 		}
 	}()
+}
+
+// linger keeps a box that is ready and that nobody waits for.
+func (b *Boxes) linger(e *entry) {
+	idle := b.keep.Idle
+	if idle == 0 {
+		idle = 1 << 62
+	}
+	// One that fires while the box is taken, or after it was taken and released, is
+	// of a time that is over: what counts is the timer that the box has now.
+	var own *time.Timer
+	own = time.AfterFunc(idle, func() { b.end(func(x *entry) bool { return x == e && x.timer == own }, 0) })
+	e.timer = own
 }
 
 func (b *Boxes) drop(e *entry) {

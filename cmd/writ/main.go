@@ -42,11 +42,12 @@ func main() {
 	docker.Main()
 	wrapped.Main() // neither returns when this process is to become a box
 	subprocess.Main()
+	ahead := beginAhead(os.Args[1:])
 	collectLater()
 	log.SetOutput(io.Discard) // net/http tells it what strangers say: they would write on our terminal
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	os.Exit(run(ctx, os.Args[1:]))
+	os.Exit(run(ctx, os.Args[1:], ahead))
 }
 
 // collectLater lets a command that is soon over end without collecting its garbage: that
@@ -56,8 +57,8 @@ func collectLater() {
 	time.AfterFunc(time.Second, func() { debug.SetGCPercent(usual) })
 }
 
-func run(ctx context.Context, args []string) int {
-	root := newRoot(beginAhead(args))
+func run(ctx context.Context, args []string, ahead *native.Ahead) int {
+	root := newRoot(ahead)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {

@@ -139,6 +139,9 @@ func (s *sidecar) why(ctx context.Context, err error) error {
 	if stopped := context.Cause(ctx); errors.Is(stopped, context.Canceled) {
 		return writ.Fail(writ.Stopped, "stopped before the command started", stopped)
 	}
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		err = fmt.Errorf("it was not ready within %v: %w", sidecarWithin, err)
+	}
 	var lines []string
 	for _, l := range s.said.so().Lines {
 		lines = append(lines, string(l))

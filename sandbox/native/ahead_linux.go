@@ -1,6 +1,9 @@
 package native
 
-import "sync"
+import (
+	"os/exec"
+	"sync"
+)
 
 // Ahead is a factory that is begun before it is known what for: of all that a first box
 // waits for, it takes longest.
@@ -13,17 +16,18 @@ type Ahead struct {
 // Begin begins one, for boxes with all programs of the system or with a list of them.
 func Begin(listed bool) *Ahead {
 	a := &Ahead{begun: make(chan struct{})}
-	go a.begin(listed)
+	c, cmd, err := startLauncher() // here and now: another thread would first have to begin
+	if err != nil {
+		a.err = err
+		close(a.begun)
+		return a
+	}
+	go a.begin(c, cmd, listed)
 	return a
 }
 
-func (a *Ahead) begin(listed bool) {
+func (a *Ahead) begin(c *conn, cmd *exec.Cmd, listed bool) {
 	defer close(a.begun)
-	c, cmd, err := startLauncher()
-	if err != nil {
-		a.err = err
-		return
-	}
 	k, s := skeletonFor(listed), &script{}
 	var building sync.WaitGroup
 	building.Go(func() { k.build(s) }) // while the launcher finds its place

@@ -96,6 +96,7 @@ func (b *box) watch(wall time.Duration) {
 		if b.out != nil {
 			b.out.Close() // nothing is left that it could serve
 		}
+		b.letGo()
 		undone, err := b.covers.done()
 		b.exit.Undone = undone
 		if b.endErr == nil && err != nil {
@@ -103,14 +104,22 @@ func (b *box) watch(wall time.Duration) {
 		}
 		b.copies.Wait()
 		b.elapsed = time.Since(b.began)
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.ended = true
-		b.exit.Met = b.met()
-		if !b.runner.again {
-			b.runner.cell.end()
-		}
 	}()
+}
+
+// letGo is for when nothing of the command is left: the box ends, unless it is used again.
+func (b *box) letGo() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ended = true
+	b.exit.Met = b.met()
+	if b.runner.again {
+		return
+	}
+	b.runner.cell.end()
+	if b.runner.front {
+		b.runner.cell.gone()
+	}
 }
 
 // met is a limit that the command came up against, whatever ended it.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/writ-run/writ/sandbox/cgroup"
 	"github.com/writ-run/writ/sandbox/reach"
+	"golang.org/x/sys/unix"
 )
 
 // A cell is a box that has its view: the root that a writ names, and nothing of the host
@@ -30,6 +31,17 @@ func (c *cell) end() error {
 		}
 	})
 	return err
+}
+
+// gone waits, for a moment, until a cell that was let go is gone with its mounts. Names that
+// something is mounted over take the kernel a hundred times longer to remove.
+func (c *cell) gone() {
+	fd, err := unix.PidfdOpen(c.pid, 0)
+	if err != nil {
+		return // it is gone
+	}
+	defer unix.Close(fd)
+	unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 100) // else they are removed slowly
 }
 
 // bound sets the limits of the whole box, and begins to count what is met of them.

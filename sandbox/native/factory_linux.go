@@ -42,6 +42,9 @@ func startFactory() (*factory, error) {
 // newFactory makes a launcher one.
 func newFactory(c *conn, cmd *exec.Cmd) (*factory, error) {
 	f := &factory{conn: c, cmd: cmd, any: skeletonFor(false), only: skeletonFor(true)}
+	if err := apart(c, cmd.Process.Pid); err != nil {
+		return nil, f.end(err)
+	}
 	var s script
 	s.doing("leave the host's mounts")
 	s.call(unix.SYS_PRCTL, num(unix.PR_SET_NO_NEW_PRIVS), num(1), num(0), num(0), num(0))
@@ -140,7 +143,7 @@ func (k *skeleton) box() (err error) {
 	s.serve(passed(0))
 	uid, gid := everybody()
 	k.around = s
-	k.encoded, err = s.encode(inChild, namespaces, mapText(uid), mapText(gid))
+	k.encoded, err = s.encode(inChild, namespaces, uid, gid)
 	return err
 }
 

@@ -20,7 +20,7 @@ func TestManyAtOnce(t *testing.T) {
 	bad := skeleton{around: failing()}
 	uid, gid := everybody()
 	var err error
-	if bad.encoded, err = bad.around.encode(inChild, namespaces, mapText(uid), mapText(gid)); err != nil {
+	if bad.encoded, err = bad.around.encode(inChild, namespaces, uid, gid); err != nil {
 		t.Fatal(err)
 	}
 	var wg sync.WaitGroup

@@ -83,7 +83,11 @@ func (d *Driver) inFront(p *plan, fg Foreground) (*runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.readyAt(false, fg.Terminal, fg.NoInput)
+	r, err := c.readyAt(false, fg.Terminal, fg.NoInput)
+	if err == nil {
+		r.front = true
+	}
+	return r, err
 }
 
 // OpenTerminal makes a pseudo terminal: ours is what a person's terminal is joined to,

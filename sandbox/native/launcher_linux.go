@@ -20,8 +20,7 @@ var launchers embed.FS
 // errNoLauncher is of a build that make did not do.
 var errNoLauncher = errors.New("this build has no launcher; build with make, which needs a C compiler")
 
-// startLauncher starts a launcher in a user and a mount namespace of its own, in which
-// it may do what only root may outside.
+// startLauncher starts a launcher.
 func startLauncher() (*conn, *exec.Cmd, error) {
 	program, err := launchers.ReadFile("launcher/box-" + runtime.GOARCH)
 	if err != nil {
@@ -46,15 +45,9 @@ func startLauncher() (*conn, *exec.Cmd, error) {
 	}
 	control := os.NewFile(uintptr(theirs), "control")
 	defer control.Close()
-	uid, gid := everybody()
 	cmd := &exec.Cmd{
 		Path: fmt.Sprintf("/proc/self/fd/%d", fd), Args: []string{"writ-box"}, Env: []string{}, Dir: "/", ExtraFiles: []*os.File{control},
-		SysProcAttr: &syscall.SysProcAttr{
-			Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWNS, Setsid: true,
-			UidMappings: uid, GidMappings: gid, GidMappingsEnableSetgroups: os.Geteuid() == 0,
-			// Of its own namespace. Whoever is not root loses them by executing otherwise.
-			AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETUID, unix.CAP_SETGID, unix.CAP_SETPCAP, unix.CAP_SYS_RESOURCE},
-		},
+		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
 	if err := cmd.Start(); err != nil {
 		ours.close()
@@ -63,17 +56,38 @@ func startLauncher() (*conn, *exec.Cmd, error) {
 	return ours, cmd, nil
 }
 
-// everybody is who is who in the launcher's user namespace: each the same as outside.
-// Root may say so of all; anybody else of themselves alone.
-func everybody() (uid, gid []syscall.SysProcIDMap) {
-	if os.Geteuid() == 0 {
-		all := []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 1<<32 - 1}}
-		return all, all
+// apart has a launcher leave the host for a user and a mount namespace of its own, in which
+// it may do what only root may outside, and says who is who there. It leaves by itself: to begin a process in a user namespace, syscall.StartProcess copies this
+// whole one, and that takes longer than most of what a first box needs.
+func apart(c *conn, pid int) error {
+	s := &script{}
+	s.doing(stepSpace)
+	s.call(unix.SYS_UNSHARE, num(unix.CLONE_NEWUSER|unix.CLONE_NEWNS))
+	if err := c.send(s, inPlace, 0, "", ""); err != nil {
+		return fmt.Errorf("%s: %w", stepSpace, err)
 	}
-	return []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}, []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
+	if _, err := c.expect(saysDone, s); err != nil {
+		return err
+	}
+	uid, gid := everybody()
+	maps := [][2]string{{"uid_map", uid}, {"gid_map", gid}}
+	if os.Geteuid() != 0 { // who may not say of groups what they could change later
+		maps = append([][2]string{{"setgroups", "deny"}}, maps...)
+	}
+	for _, t := range maps {
+		if err := os.WriteFile(fmt.Sprintf("/proc/%d/%s", pid, t[0]), []byte(t[1]), 0); err != nil {
+			return fmt.Errorf("%s: %w", stepSpace, err)
+		}
+	}
+	return nil
 }
 
-// mapText is the same, as the kernel takes it, for the user namespaces of boxes.
-func mapText(m []syscall.SysProcIDMap) string {
-	return fmt.Sprintf("%d %d %d\n", m[0].ContainerID, m[0].ContainerID, m[0].Size)
+// everybody says who is who in the launcher's user namespace and in those of boxes, as the
+// kernel takes it: each the same as outside. Root may say so of all; anybody else of
+// themselves alone.
+func everybody() (uid, gid string) {
+	if os.Geteuid() == 0 {
+		return "0 0 4294967295\n", "0 0 4294967295\n"
+	}
+	return fmt.Sprintf("%d %[1]d 1\n", os.Geteuid()), fmt.Sprintf("%d %[1]d 1\n", os.Getegid())
 }

@@ -16,6 +16,7 @@ type runner struct {
 	ours  [3]*os.File
 	calls *calls.Listener // that its filter leaves to the daemon; nil: none
 	again bool            // the cell outlives it
+	front bool            // its command is a person's, who waits for the names under protection to be removed
 	made  stamps          // what the mounts over protected names in its view were made for
 }
 

@@ -57,7 +57,7 @@ func TestUnfinished(t *testing.T) {
 				by.view, err = s.encode(inPlace, 0, "", "")
 			} else {
 				by.root.skeleton = &skeleton{around: s}
-				by.root.skeleton.encoded, err = s.encode(inChild, namespaces, mapText(uid), mapText(gid))
+				by.root.skeleton.encoded, err = s.encode(inChild, namespaces, uid, gid)
 			}
 			if err != nil {
 				t.Fatal(err)
