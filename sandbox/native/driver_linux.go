@@ -230,7 +230,8 @@ func explain(err error) error {
 	}
 	kind, msg := writ.SandboxUnavailable, "sandbox_unavailable: the box could not be set up ("+f.Error()+")"
 	switch {
-	case f.Step == stepSpace, f.Step == stepBegin && f.Errno == unix.ENOSPC:
+	case f.Step == stepSpace, f.Step == stepBegin && f.Errno == unix.ENOSPC,
+		f.Step == stepLeave && (f.Errno == unix.EPERM || f.Errno == unix.EACCES): // AppArmor lets one be made, and nothing be done in it
 		msg = "sandbox_unavailable: no namespaces can be made; allow unprivileged user namespaces (user.max_*_namespaces, kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns), in a container give CAP_SYS_ADMIN"
 	case strings.HasPrefix(f.Step, "show "):
 		msg = "sandbox_unavailable: " + f.Error() + "; each root must exist and be reached without symlinks"

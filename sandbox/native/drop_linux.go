@@ -11,6 +11,7 @@ import (
 // The steps, which are also what a message to people is chosen by.
 const (
 	stepSpace    = "namespaces"
+	stepLeave    = "leave the host's mounts"
 	stepBegin    = "begin a process"
 	stepLandlock = "landlock"
 	stepDrop     = "drop privileges"

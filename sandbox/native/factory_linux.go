@@ -46,7 +46,7 @@ func newFactory(c *conn, cmd *exec.Cmd) (*factory, error) {
 		return nil, f.end(err)
 	}
 	var s script
-	s.doing("leave the host's mounts")
+	s.doing(stepLeave)
 	s.call(unix.SYS_PRCTL, num(unix.PR_SET_NO_NEW_PRIVS), num(1), num(0), num(0), num(0))
 	s.call(unix.SYS_MOUNT, num(0), s.text("/"), num(0), num(unix.MS_REC|unix.MS_PRIVATE), num(0))
 	s.tmpfs("/tmp", 0, tiny)
