@@ -44,7 +44,8 @@ other process, a home and a /tmp of its own that are gone afterwards.
 
 --allow-host lets it reach a host by TCP. Programs need no settings for that. Names are
 resolved outside, TLS and HTTP must be to the host that was named, and what is refused is
-told on standard error with what would allow it.
+told on standard error with what would allow it. Where there is a configuration, the
+daemon keeps it for 'writ egress log', and is started for that.
 
 Its home has your name and address for git and nothing else of yours. Package caches
 that you have (Go modules, npm, cargo) can be read; what it builds is cached for this
@@ -62,7 +63,7 @@ on a server that shows a key which your known_hosts has for it.
 ipv6, timeout, memory_mib, pids. Flags add to it, and its paths are from where it lies.
 
 Exit code: the command's; 128 and the signal's number where one ended it; 124 after
---timeout; 125 if it was not started.`
+--timeout; 125 if it was not started, or its output could not be written.`
 
 func (a *app) runCommand() *cobra.Command {
 	var c confined

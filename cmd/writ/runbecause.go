@@ -17,6 +17,9 @@ func (r *refusals) because(e egress.Event) string {
 		if a := e.Address.Addr(); !host.Classify(a).Public() && rangeOf(a) == "" {
 			return fmt.Sprintf(" (it is %s)", host.Classify(a))
 		}
+		if e.Address.Port() == 443 { // by a number, TLS would be refused there, too
+			return fmt.Sprintf(" (TLS is allowed to names alone: --allow-host with the host's name, and use that; for anything else --allow-host %s)", visible(e.Rule))
+		}
 		return fmt.Sprintf(" (--allow-host %s would allow it)", visible(e.Rule))
 	case egress.HostNotAllowed:
 		if e.Kind == "dns" && r.signsIn() {

@@ -56,7 +56,7 @@ while b := c.recv(4096): print(b.decode())`, port, text)}
 		{"a range of IPv6 without --ipv6", []string{"--read-host", "[2606:2800::/32]:80"}, []string{"--", "true"}, `^$`, `--read-host .* is an address of IPv6`},
 		{"another host", good, curl("https://bad.test/"), `^$`, `dns bad\.test: host_not_allowed \(--allow-host bad\.test would allow port 443 of it; bad\.test:PORT another\)`},
 		{"another port", good, curl("http://good.test/"), `^$`, `connect 93\.184\.216\.34:80: host_not_allowed \(--allow-host good\.test:80 would allow it\)`},
-		{"an address", good, curl("-k", "https://93.184.216.35/"), `^$`, `connect 93\.184\.216\.35:443: nobodys_address`},
+		{"an address", good, curl("-k", "https://93.184.216.35/"), `^$`, `connect 93\.184\.216\.35:443: nobodys_address \(TLS is allowed to names alone: --allow-host with the host's name`},
 		{"another name at an address", good, curl("--resolve", "good.test:443:93.184.216.35", "https://good.test/"), `^$`, `connect 93\.184\.216\.35:443: nobodys_address`},
 		{"its address by number", good, curl("-k", "https://93.184.216.34/"), `^$`, `nobodys_address`},
 		{"another name in TLS", good, []string{"--", "sh", "-c", "echo | timeout 5 openssl s_client -connect good.test:443 -servername bad.test"}, ``, `connect good\.test:443: other_name \(it names "bad\.test"\)`},

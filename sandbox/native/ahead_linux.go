@@ -1,9 +1,6 @@
 package native
 
-import (
-	"os/exec"
-	"sync"
-)
+import "sync"
 
 // Ahead is a factory that is begun before it is known what for: of all that a first box
 // waits for, it takes longest.
@@ -16,32 +13,30 @@ type Ahead struct {
 // Begin begins one, for boxes with all programs of the system or with a list of them.
 func Begin(listed bool) *Ahead {
 	a := &Ahead{begun: make(chan struct{})}
-	c, cmd, err := startLauncher() // here and now: another thread would first have to begin
+	k, s := skeletonFor(listed), &script{}
+	var building sync.WaitGroup
+	building.Go(func() { k.build(s) }) // while the launcher finds its place
+	c, cmd, err := startLauncher()     // here and now: another thread would first have to begin
 	if err != nil {
 		a.err = err
 		close(a.begun)
 		return a
 	}
-	go a.begin(c, cmd, listed)
-	return a
-}
-
-func (a *Ahead) begin(c *conn, cmd *exec.Cmd, listed bool) {
-	defer close(a.begun)
-	k, s := skeletonFor(listed), &script{}
-	var building sync.WaitGroup
-	building.Go(func() { k.build(s) }) // while the launcher finds its place
-	if a.factory, a.err = newFactory(c, cmd); a.err != nil {
-		return
-	}
-	a.factory.mu.Lock() // whoever has it waits for its root
 	go func() {
+		if a.factory, a.err = newFactory(c, cmd); a.err == nil {
+			a.factory.mu.Lock() // whoever has it waits for its root
+		}
+		close(a.begun)
+		if a.err != nil {
+			return
+		}
 		defer a.factory.mu.Unlock()
 		building.Wait()
 		kind := a.factory.kind(listed)
 		*kind = k
 		a.factory.add(kind, s) // what fails is tried again for the first box, which tells
 	}()
+	return a
 }
 
 // take is the factory.

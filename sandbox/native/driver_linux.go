@@ -182,7 +182,7 @@ func (d *Driver) Probe(ctx context.Context) (sandbox.Features, error) {
 		}
 		d.base = found
 	}
-	names := sandbox.Finding{Feature: sandbox.ProtectedName, Evidence: "not claimed: it was not told to"}
+	names := sandbox.Finding{Feature: sandbox.ProtectedName, Evidence: "not claimed: this driver was not told to; with a configuration (writ init) it is, and 'writ run' always does"}
 	if d.finder != nil {
 		names = probe.Names(ctx, d.show)
 	}
