@@ -186,6 +186,40 @@ func TestProtectedNamesThatAppear(t *testing.T) {
 	}
 }
 
+// Two runs hand over what neither may leave: one makes a repository and a second name of its
+// settings, which the other, from which they are kept, opens meanwhile, and writes when the
+// first has ended.
+func TestProtectedNamesHandedOver(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "level: standard\noverrides: {file_system: workspace_only, terminal: full}\n", "").init()
+	is := func(name string) func() bool {
+		return func() bool { _, err := os.Lstat(filepath.Join(w.ws, name)); return err == nil }
+	}
+	maker := exec.Command(program, "run", "--no-caches", "--", "bash", "-c", "git init -q sub && ln sub/.git/config p && touch made && until test -e opened; do sleep 0.02; done; rm p")
+	maker.Env, maker.Dir = w.env(), w.ws
+	if err := maker.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, is("made"))
+	said := make(chan outcome, 1)
+	go func() {
+		said <- w.shell("echo >>sub/.git/config && echo WRITTEN; exec 3>>p && touch opened; until test -e ended; do sleep 0.02; done; printf '[core]\\n\\tfsmonitor = touch /x\\n' >&3 && echo HANDED OVER")
+	}()
+	if err := maker.Wait(); err != nil {
+		t.Error(err)
+	}
+	if err := os.WriteFile(filepath.Join(w.ws, "ended"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	o := <-said
+	if strings.Contains(o.out, "WRITTEN") || !strings.Contains(o.out, "HANDED OVER") {
+		t.Errorf("inconclusive: %+v", o)
+	}
+	if !strings.Contains(o.out, "sub/.git/config (it has settings by which git runs") || is("sub/.git/config")() {
+		t.Errorf("%+v", o)
+	}
+}
+
 // A daemon that is killed leaves placeholders behind; the next one takes them away.
 func TestProtectedNamesAfterKill(t *testing.T) {
 	t.Parallel()

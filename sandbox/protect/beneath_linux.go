@@ -22,7 +22,12 @@ type file struct {
 	uid   uint32
 	links uint32
 	size  uint64
+
+	changed, modified int64 // nanoseconds
 }
+
+// place is a file as locks name it.
+func (f id) place() [2]uint64 { return [2]uint64{f.dev, f.ino} }
 
 func (f file) is(kind uint16) bool { return f.mode&unix.S_IFMT == kind }
 
@@ -40,8 +45,11 @@ func statx(dir int, name string, flags int) (file, error) {
 	return file{
 		id:   id{dev: uint64(st.Dev_major)<<32 | uint64(st.Dev_minor), ino: st.Ino, born: st.Btime},
 		mode: st.Mode, uid: st.Uid, links: st.Nlink, size: st.Size,
+		changed: nanoseconds(st.Ctime), modified: nanoseconds(st.Mtime),
 	}, nil
 }
+
+func nanoseconds(t unix.StatxTimestamp) int64 { return t.Sec*1e9 + int64(t.Nsec) }
 
 // openDir opens a directory below another without passing any symlink: a box that runs
 // meanwhile could put one there to lead us elsewhere.

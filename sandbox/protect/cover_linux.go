@@ -47,10 +47,16 @@ type Cover struct {
 	open   func(string) bool
 	plan   *plan
 	begun  uint64 // entries since then appeared
-	taken  []taken
-	held   bool     // those are held for it
-	inWay  []string // placeholders of other processes where it may write
-	done   bool
+
+	started int64           // by the clock,
+	row     int64           // and when the row that it continues began, or alone;
+	stood   map[string]file // what was not harmless in that
+
+	lock  *lock // of the root
+	taken []taken
+	held  bool     // those are held for it
+	inWay []string // placeholders of other processes where it may write
+	done  bool
 }
 
 // taken is a placeholder that is held for a run.
@@ -121,6 +127,7 @@ func (c *Cover) compute(ctx context.Context) error {
 		return err
 	}
 	c.begun = x.now
+	c.joinRow()
 	p := x.planFor(c.opened)
 	c.plan = p
 	if len(p.mounts) > c.finder.opts.MaxMounts {

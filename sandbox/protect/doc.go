@@ -27,5 +27,6 @@
 // Mounts hold against the box and not against other programs of the host: when one of those
 // renames or replaces a protected name during a run, the kernel takes the mount away, and
 // Done treats the name as one that appeared. Whatever appears while a run is going is taken
-// for its doing, unless another run that is going may write it.
+// for its doing, unless another run that is going may write it. So is what is changed in what
+// came to be in the row of overlapping runs that it continues.
 package protect

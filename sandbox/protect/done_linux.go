@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"path"
 	"slices"
+
+	"golang.org/x/sys/unix"
 )
 
 // Appeared is something that a run left where it must not be, and that was moved away.
@@ -54,7 +56,7 @@ func (c *Cover) Done() ([]Appeared, error) {
 		had := len(out)
 		for _, rel := range c.appeared() {
 			for _, f := range x.judge(rel, x.names[rel]) {
-				if !c.finder.mayWrite(path.Join(x.root, f.rel)) {
+				if !c.finder.mayWrite(path.Join(x.root, f.rel)) && !c.unchanged(f.rel) {
 					moved(m.move(f))
 				}
 			}
@@ -69,17 +71,27 @@ func (c *Cover) Done() ([]Appeared, error) {
 	return out, err
 }
 
-// appeared lists the names that came to be during the run and that it may not write, those
-// above others first.
+// appeared lists the names that came to be during the run, or its row, and that it may not
+// write, those above others first.
 func (c *Cover) appeared() []string {
 	var out []string
 	for rel, e := range c.index.names {
-		if e.since > c.begun && !c.finder.mayWrite(path.Join(c.Root, rel)) && !(e.placed && c.elsewhere(rel)) {
+		inRow := c.stood != nil && e.inRow(c.row) // otherwise nothing was run
+		if (e.since > c.begun || inRow) && !c.finder.mayWrite(path.Join(c.Root, rel)) && !(e.placed && c.index.nothingIn(rel, e) && c.elsewhere(rel)) {
 			out = append(out, rel)
 		}
 	}
 	slices.Sort(out)
 	return out
+}
+
+// nothingIn reports whether a placeholder is still as it was made, by its latest looks.
+func (x *index) nothingIn(rel string, e entry) bool {
+	if e.kind == unix.S_IFDIR {
+		return x.empty(rel)
+	}
+	is, err := x.stat(rel)
+	return err == nil && is.looksPlaced()
 }
 
 // elsewhere reports whether other processes need placeholders where a name is.

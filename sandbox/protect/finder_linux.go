@@ -144,10 +144,11 @@ func (f *Finder) begin(c *Cover) error {
 			f.forget(x) // another directory has its place
 		}
 		f.evict()
-		x = newIndex(f, c.Root, top, is.id)
+		x = newIndex(f, c.Root, top, is)
 		f.roots[c.Root] = x
 	}
 	x.last, c.index = f.used, x
+	c.started, c.row = ticks(), alone
 	f.active[c] = true
 	return nil
 }
@@ -209,6 +210,17 @@ func (f *Finder) oldest(x *index) uint64 {
 		}
 	}
 	return first
+}
+
+// row is when the first of the rows began that go on now, or alone.
+func (f *Finder) row() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	began := int64(alone)
+	for c := range f.active {
+		began = min(began, c.row)
+	}
+	return began
 }
 
 // owns reports whether a directory is one of ours, in which protected names are kept that

@@ -39,7 +39,8 @@ type entry struct {
 	kind    uint16 // S_IFDIR, S_IFREG, S_IFLNK, ...
 	class   policy.Class
 	where   region   // of the directory that holds it
-	since   uint64   // when it, and not another of its name, was seen first
+	since   uint64   // when it, and not another of its name, was seen first,
+	changed int64    // and its time of change then
 	risky   []string // of a .git/config: the keys that are not known to be harmless,
 	was     []string // and those of the one before it;
 	perTree bool     // whether it asks for a config.worktree
@@ -51,7 +52,9 @@ type index struct {
 	finder *Finder
 	root   string
 	is     id
-	last   uint64 // use; guarded by the Finder
+	owner  uint32
+	above  [][2]uint64 // the root, and what it is in
+	last   uint64      // use; guarded by the Finder
 
 	mu      sync.Mutex
 	top     int // the root's descriptor
@@ -72,8 +75,8 @@ type index struct {
 	plans   map[string]*plan // and by a letter for each of those, whether it is open
 }
 
-func newIndex(f *Finder, root string, top int, is id) *index {
-	return &index{finder: f, root: root, is: is, top: top, watch: -1}
+func newIndex(f *Finder, root string, top int, is file) *index {
+	return &index{finder: f, root: root, is: is.id, owner: is.uid, above: placesAbove(top), top: top, watch: -1}
 }
 
 func (x *index) close() {
@@ -229,18 +232,18 @@ func (x *index) note(rel string, class policy.Class, where region, before map[st
 		}
 		return entry{}, false
 	}
-	e := entry{id: f.id, kind: f.mode & unix.S_IFMT, class: class, where: where, since: x.now, placed: f.looksPlaced()}
+	e := entry{id: f.id, kind: f.mode & unix.S_IFMT, class: class, where: where, since: x.now, changed: f.changed, placed: f.looksPlaced()}
 	old, ok := x.names[rel]
 	if !ok {
 		old, ok = before[rel]
 	}
 	switch {
 	case ok && old.id == e.id && old.kind == e.kind:
-		e.since, e.risky, e.was, e.perTree = old.since, old.risky, old.was, old.perTree
+		e.since, e.changed, e.risky, e.was, e.perTree = old.since, old.changed, old.risky, old.was, old.perTree
 	case where == inGit && strings.HasPrefix(policy.Fold(path.Base(rel)), "config"):
 		e.risky, e.perTree = x.settings(rel)
 		e.was = old.risky
-		if ok && old.since > x.finder.oldest(x) { // a run that is going may have written it
+		if ok && (old.since > x.finder.oldest(x) || old.inRow(x.finder.row())) { // a run may have written it
 			e.was = old.was
 		}
 	}

@@ -8,12 +8,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// untouched reports whether a placeholder is as it was made, with nothing in it.
-func (c *Cover) untouched(rel string, h *hold) bool {
-	err := in(c.index.top, rel, func(dir int, name string) error {
+// touched says what became of a placeholder: nil, it is as it was made, with nothing in it.
+func (c *Cover) touched(rel string, h *hold) error {
+	return in(c.index.top, rel, func(dir int, name string) error {
 		now, err := stat(dir, name)
-		if err != nil || now.id != h.is || now.size != 0 && now.is(unix.S_IFREG) {
+		if err != nil || now.id != h.is {
 			return errNotOurs
+		}
+		if now.size != 0 && now.is(unix.S_IFREG) {
+			return unix.ENOTEMPTY
 		}
 		if !now.is(unix.S_IFDIR) {
 			return nil
@@ -29,7 +32,6 @@ func (c *Cover) untouched(rel string, h *hold) bool {
 		}
 		return nil
 	})
-	return err == nil
 }
 
 // lookAgain is when placeholders that other processes need are looked at once more.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -25,13 +26,13 @@ type lock struct {
 
 // lockHome is where locks are: whoever may write there can keep writ from running, and do
 // no more.
-func lockHome() string {
+var lockHome = sync.OnceValue(func() string {
 	// The same for every user, so not by what this one may do.
 	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() && info.Mode()&(os.ModeSticky|0o777) == os.ModeSticky|0o777 {
 		return "/dev/shm"
 	}
 	return "/tmp"
-}
+})
 
 // sweepLocks removes the files of locks that a killed process has left; some of them, since
 // this is done whenever one starts.
@@ -46,8 +47,11 @@ func sweepLocks() {
 
 func lockOf(dir int) (key [2]uint64, path string, err error) {
 	is, err := statFD(dir)
-	key = [2]uint64{is.dev, is.ino}
-	return key, fmt.Sprintf("%s/writ-%x-%x.lock", lockHome(), is.dev, is.ino), err
+	return is.place(), lockPath(is.place()), err
+}
+
+func lockPath(key [2]uint64) string {
+	return fmt.Sprintf("%s/writ-%x-%x.lock", lockHome(), key[0], key[1])
 }
 
 // share takes the lock of a directory, or counts one more placeholder for it. It is called
@@ -137,6 +141,11 @@ func (f *Finder) others(dir int) bool {
 		defer unix.Close(fd)
 		l = &lock{fd: fd}
 	}
+	return l.shared()
+}
+
+// shared reports whether other processes have the lock.
+func (l *lock) shared() bool {
 	ask := unix.Flock_t{Type: unix.F_WRLCK}
 	return unix.FcntlFlock(uintptr(l.fd), unix.F_OFD_GETLK, &ask) == nil && ask.Type != unix.F_UNLCK
 }

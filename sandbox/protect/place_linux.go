@@ -46,6 +46,9 @@ func (c *Cover) Prepare() error {
 		}
 		err := c.take()
 		if err == nil {
+			if c.row != alone {
+				c.remember()
+			}
 			return nil
 		}
 		_, undo := c.release()
@@ -73,6 +76,12 @@ func (c *Cover) take() error {
 	}
 	var never []string
 	c.taken, c.held = nil, true
+	l, err := f.share(c.index.top)
+	if err != nil {
+		return err
+	}
+	l.continues(min(c.row, c.started))
+	c.lock = l
 	for _, p := range c.Placeholders {
 		err := f.hold(c, p)
 		switch {
@@ -261,6 +270,10 @@ func (c *Cover) release() (filled []string, err error) {
 		return nil, nil
 	}
 	c.held = false
+	if c.lock != nil {
+		defer f.unshare(c.lock)
+		c.lock = nil
+	}
 	for _, t := range c.taken {
 		p := t.path
 		h := f.held[p]
@@ -269,7 +282,7 @@ func (c *Cover) release() (filled []string, err error) {
 		}
 		h.until = time.Now().Add(f.opts.Linger)
 		rel := strings.TrimPrefix(p, c.Root+"/")
-		if f.opts.Linger > 0 && c.untouched(rel, h) {
+		if f.opts.Linger > 0 && c.touched(rel, h) == nil {
 			f.lingers(f.opts.Linger)
 			continue
 		}
@@ -280,6 +293,9 @@ func (c *Cover) release() (filled []string, err error) {
 		})
 		err = errors.Join(err, lockErr)
 		if !alone { // others have it as well; whoever is last removes it
+			if c.touched(rel, h) == unix.ENOTEMPTY {
+				filled = append(filled, rel)
+			}
 			f.lingers(lookAgain)
 			continue
 		}
