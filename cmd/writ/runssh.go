@@ -3,10 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/user"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/egress"
@@ -56,6 +58,11 @@ func signer(to []writ.SignIn, log func(egress.Event)) (*sshagent.Agent, error) {
 	socket := os.Getenv("SSH_AUTH_SOCK")
 	if socket == "" {
 		return nil, writ.Fail(writ.Invalid, "--ssh signs by your own agent of ssh, and you have none (SSH_AUTH_SOCK is empty); start one: eval $(ssh-agent) && ssh-add", nil)
+	}
+	if c, err := net.DialTimeout("unix", socket, 5*time.Second); err != nil {
+		return nil, writ.Fail(writ.Invalid, "--ssh signs by your own agent of ssh, and nothing answers at "+visible(socket)+" (SSH_AUTH_SOCK); start one: eval $(ssh-agent) && ssh-add", err)
+	} else if err := c.Close(); err != nil {
+		return nil, err
 	}
 	o := sshagent.Options{KnownHosts: knownHosts(), Log: log}
 	for _, s := range to {

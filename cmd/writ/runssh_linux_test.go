@@ -30,6 +30,10 @@ func TestRunSSH(t *testing.T) {
 	if o := run(named, "ssh forge.test echo in"); o.code != 125 || !strings.Contains(o.err, "--ssh signs by your own agent of ssh, and you have none") || strings.Count(o.err, "\n") != 1 {
 		t.Errorf("without an agent: %+v", o)
 	}
+	s.more = []string{"SSH_AUTH_SOCK=" + filepath.Join(s.home, "gone")}
+	if o := run(named, "echo begun"); o.code != 125 || o.out != "" || !strings.Contains(o.err, "nothing answers at "+filepath.Join(s.home, "gone")+" (SSH_AUTH_SOCK); start one") || strings.Count(o.err, "\n") != 1 {
+		t.Errorf("with an agent that is gone: %+v", o)
+	}
 	s.more = []string{"SSH_AUTH_SOCK=" + socket}
 	if o := run(named, "ssh forge.test echo in"); o.code != 125 || !strings.Contains(o.err, "the key of forge.test:22 is not known; an operator compares what ssh-keyscan forge.test says") || strings.Count(o.err, "\n") != 1 {
 		t.Errorf("a server that is not known: %+v", o)
