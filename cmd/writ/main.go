@@ -58,7 +58,7 @@ func collectLater() {
 }
 
 func run(ctx context.Context, args []string, ahead *native.Ahead) int {
-	root := newRoot(ahead)
+	root := newRoot(args, ahead)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
@@ -141,7 +141,7 @@ type app struct {
 	ahead      *native.Ahead // a sandbox that is being begun; nil: none
 }
 
-func newRoot(ahead *native.Ahead) *cobra.Command {
+func newRoot(args []string, ahead *native.Ahead) *cobra.Command {
 	a := &app{ahead: ahead}
 	root := &cobra.Command{
 		Use:   "writ",
@@ -171,9 +171,48 @@ Exit codes: 0 ok, 1 error, 2 usage, 3 denied, 4 needs approval.`,
 	root.PersistentFlags().StringVar(&a.configFlag, "config", "", "configuration file (default $WRIT_CONFIG, else writ/writ.yaml in your configuration directory)")
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON")
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(a.initCommand(), a.serveCommand(), a.callCommand(), a.mcpCommand(), a.explainCommand(), a.approvalCommand(), a.invocationCommand(), a.agentCommand(),
-		a.toolCommand(), a.sessionCommand(), a.taskCommand(), a.batchCommand(), a.ledgerCommand(), a.configCommand(), a.doctorCommand(), a.stopCommand(), a.personCommand(), a.sandboxCommand(), a.runCommand(), a.shellCommand(), a.connectCommand(), a.upstreamCommand(), a.egressCommand(), a.secretCommand(), a.connectionCommand(), a.webhookCommand(), a.imageCommand())
+	all := a.commands()
+	if len(args) > 0 && all[args[0]] != nil { // no other, since to make them takes a while
+		root.AddCommand(all[args[0]]())
+		return root
+	}
+	for _, make := range all {
+		root.AddCommand(make())
+	}
 	return root
+}
+
+// commands are those of the program, by name.
+func (a *app) commands() map[string]func() *cobra.Command {
+	return map[string]func() *cobra.Command{
+		"agent":      a.agentCommand,
+		"approval":   a.approvalCommand,
+		"batch":      a.batchCommand,
+		"call":       a.callCommand,
+		"config":     a.configCommand,
+		"connect":    a.connectCommand,
+		"connection": a.connectionCommand,
+		"doctor":     a.doctorCommand,
+		"egress":     a.egressCommand,
+		"explain":    a.explainCommand,
+		"image":      a.imageCommand,
+		"init":       a.initCommand,
+		"invocation": a.invocationCommand,
+		"ledger":     a.ledgerCommand,
+		"mcp":        a.mcpCommand,
+		"person":     a.personCommand,
+		"run":        a.runCommand,
+		"sandbox":    a.sandboxCommand,
+		"secret":     a.secretCommand,
+		"serve":      a.serveCommand,
+		"session":    a.sessionCommand,
+		"shell":      a.shellCommand,
+		"stop":       a.stopCommand,
+		"task":       a.taskCommand,
+		"tool":       a.toolCommand,
+		"upstream":   a.upstreamCommand,
+		"webhook":    a.webhookCommand,
+	}
 }
 
 // listedFlag is a flag in the list that the help has.

@@ -53,6 +53,16 @@ func (s *script) file(path string, text []byte) {
 	s.call(unix.SYS_CLOSE, fd)
 }
 
+// copied makes a file with what the host has at from, at most so many bytes of it.
+func (s *script) copied(from, path string, most int) {
+	how := s.bytes(words(unix.O_RDONLY|unix.O_CLOEXEC, 0, unix.RESOLVE_NO_SYMLINKS)) // struct open_how
+	in := s.call(unix.SYS_OPENAT2, here, s.text(oldRoot+from), how, num(unix.SizeofOpenHow))
+	out := s.call(unix.SYS_OPENAT, here, s.text(path), num(unix.O_CREAT|unix.O_WRONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW), num(0o644))
+	s.call(unix.SYS_SENDFILE, out, in, num(0), num(most))
+	s.call(unix.SYS_CLOSE, out)
+	s.call(unix.SYS_CLOSE, in)
+}
+
 func (s *script) symlink(to, path string) {
 	s.callMay(unix.EEXIST, unix.SYS_SYMLINKAT, s.text(to), here, s.text(path))
 }

@@ -139,6 +139,10 @@ var own = map[string]string{
 // maxCopied bounds files of the system that are copied.
 const maxCopied = 4 << 20
 
+// large files are copied by the kernel, where everybody may read them: to bring them along
+// in a script takes more time than all else of it.
+const large = 16 << 10
+
 // configuration is what libraries ask for: small files as copies, directories as they
 // are, symlinks where they lead into the system.
 func (k *skeleton) configuration(s *script) {
@@ -177,6 +181,10 @@ func (k *skeleton) configuration(s *script) {
 			}
 			s.mkdirs(k.at, path)
 			s.bind(real, k.at+path, readOnly)
+		case info.Mode().IsRegular() && info.Size() > large && info.Size() <= maxCopied && info.Mode()&0o004 != 0:
+			if real, err := filepath.EvalSymlinks(path); err == nil {
+				s.copied(real, k.at+path, maxCopied)
+			}
 		case info.Mode().IsRegular() && info.Size() <= maxCopied:
 			if text, err := os.ReadFile(path); err == nil {
 				s.file(k.at+path, text)
