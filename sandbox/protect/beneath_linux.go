@@ -75,6 +75,10 @@ func in(top int, rel string, do func(dir int, name string) error) error {
 		return do(top, rel)
 	}
 	fd, err := openDir(top, parent(rel), unix.O_PATH)
+	if err == unix.EACCES {
+		grant(top, parent(rel))
+		fd, err = openDir(top, parent(rel), unix.O_PATH)
+	}
 	if err != nil {
 		return err
 	}
@@ -87,7 +91,13 @@ func in(top int, rel string, do func(dir int, name string) error) error {
 // name in it get there all the same; so we give it to ourselves for a moment.
 func readable(top int, rel string, do func(fd int) error) error {
 	fd, err := openDir(top, rel, unix.O_RDONLY)
+	if err == nil {
+		if is, err := statFD(fd); err == nil && is.mode&0o100 == 0 {
+			grant(top, rel)
+		}
+	}
 	if err == unix.EACCES {
+		grant(top, rel)
 		return permitted(top, rel, 0o400, func(int) error {
 			fd, err := openDir(top, rel, unix.O_RDONLY)
 			if err != nil {
@@ -122,6 +132,29 @@ func permitted(top int, rel string, bits uint32, do func(dir int) error) error {
 		defer unix.Chmod(path, mode)
 	}
 	return do(fd)
+}
+
+// grant gives a user back the permission to search its own directories, down to one, for good:
+// a box of that user can take it, and give it back when nobody looks.
+func grant(top int, rel string) {
+	if os.Geteuid() == 0 {
+		return // nothing is kept from us
+	}
+	give := func(fd int) {
+		if is, err := statFD(fd); err == nil && int(is.uid) == os.Geteuid() && is.mode&0o100 == 0 {
+			unix.Chmod("/proc/self/fd/"+strconv.Itoa(fd), uint32(is.mode)&0o7777|0o100) // where that fails, what follows says so
+		}
+	}
+	give(top)
+	for i := range len(rel) + 1 {
+		if i < len(rel) && rel[i] != '/' {
+			continue
+		}
+		if fd, err := openDir(top, rel[:i], unix.O_PATH); err == nil {
+			give(fd)
+			unix.Close(fd)
+		}
+	}
 }
 
 // parent is the directory of a relative path; that of the top is empty.

@@ -165,8 +165,8 @@ func (x *index) scan(ctx context.Context, queue []place, most int, before map[st
 // look looks at one directory and returns those in it that count. What was there and is
 // not now has nothing in it; nor has what this user cannot read, nor a box of the same user.
 func (x *index) look(at place, before map[string]entry) ([]place, error) {
-	if above, known := x.dirs[parent(at.rel)]; at.rel != "" && (!known || x.bare[parent(at.rel)] && above == inGit) {
-		return nil, nil // what holds it turned out to be a repository by itself
+	if _, known := x.dirs[parent(at.rel)]; at.rel != "" && !known {
+		return nil, nil // what holds it is gone
 	}
 	var entries []os.DirEntry
 	err := readable(x.top, at.rel, func(fd int) (err error) {
@@ -187,10 +187,7 @@ func (x *index) look(at place, before map[string]entry) ([]place, error) {
 	}
 	x.entries += len(entries) - x.sizes[at.rel]
 	x.sizes[at.rel] = len(entries)
-	if bare := at.in == ordinary && isBare(entries); bare || x.bare[at.rel] {
-		x.setBare(at.rel, bare)
-		at.in = x.dirs[at.rel]
-	}
+	x.setBare(at.rel, at.in == ordinary && isBare(entries))
 	var below []place
 	for _, e := range entries {
 		if next, ok := x.name(at, e.Name(), e.IsDir(), before); ok {
@@ -204,6 +201,11 @@ func (x *index) look(at place, before map[string]entry) ([]place, error) {
 func (x *index) name(at place, name string, dir bool, before map[string]entry) (place, bool) {
 	class := policy.ClassOf(name, at.in == inGit)
 	rel := path.Join(at.rel, name)
+	if x.bare[at.rel] && class == policy.Unprotected && policy.ClassOf(name, true) == policy.Config {
+		// Git obeys it; but anyone can make a directory look like a repository, so it is also
+		// what it would be otherwise.
+		x.note(rel, policy.Config, inGit, before)
+	}
 	switch {
 	case class == policy.Unprotected:
 		return place{rel, at.in}, dir && at.in != inGit && !skipped[name] && !x.finder.owns(path.Join(x.root, rel))
@@ -254,32 +256,39 @@ func (x *index) note(rel string, class policy.Class, where region, before map[st
 	return e, true
 }
 
-// bareNames are what makes a directory a repository to git, whatever it is called.
-var bareNames = []string{"HEAD", "objects", "refs"}
+// inBare reports whether a name is one of those that make a directory a repository to git,
+// whatever it is called.
+func inBare(name string) bool {
+	return slices.Contains([]string{"head", "objects", "refs", "commondir"}, policy.Fold(name))
+}
 
-func inBare(name string) bool { return slices.Contains(bareNames, name) }
-
+// isBare reports whether git could take a directory for a repository. Git does not mind what
+// is there by these names, if it gets through it.
 func isBare(entries []os.DirEntry) bool {
-	n := 0
+	has := map[string]bool{}
 	for _, e := range entries {
-		if inBare(e.Name()) && e.IsDir() == (e.Name() != "HEAD") {
-			n++
+		if name := policy.Fold(e.Name()); inBare(name) {
+			has[name] = has[name] || name != "head" || !e.IsDir()
 		}
 	}
-	return n == len(bareNames)
+	return has["head"] && (has["commondir"] || has["objects"] && has["refs"])
 }
 
 // setBare notes whether a directory is a repository by itself, in which git obeys what it
-// obeys in a .git. What was known below it was known otherwise.
+// obeys in a .git.
 func (x *index) setBare(rel string, bare bool) {
-	if bare != x.bare[rel] {
-		x.version++
-		x.dropBelow(rel)
+	if bare == x.bare[rel] {
+		return
 	}
-	x.dirs[rel] = ordinary
-	delete(x.bare, rel)
+	x.version++
 	if bare {
-		x.dirs[rel] = inGit
 		x.bare[rel] = true
+		return
+	}
+	delete(x.bare, rel)
+	for name, e := range x.names {
+		if e.where == inGit && parent(name) == rel {
+			delete(x.names, name)
+		}
 	}
 }

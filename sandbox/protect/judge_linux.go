@@ -52,11 +52,20 @@ func (x *index) judgeRepository(rel string, e entry) []finding {
 		if !ok {
 			return false
 		}
-		if !path.IsAbs(to) {
-			to = path.Join(x.root, parent(rel), to)
+		if path.IsAbs(to) {
+			if to, ok = strings.CutPrefix(to, x.root+"/"); !ok {
+				return false
+			}
+		} else {
+			to = parent(rel) + "/" + to
 		}
-		inside, ok := strings.CutPrefix(path.Clean(to), x.root+"/")
-		return ok && x.judged(inside)
+		// Without symlinks on the way it is the directory that its name says.
+		fd, err := openDir(x.top, strings.TrimPrefix(to, "/"), unix.O_PATH)
+		if err != nil {
+			return false
+		}
+		unix.Close(fd)
+		return x.judged(strings.TrimPrefix(path.Clean(to), "/"))
 	})
 	if fine {
 		return nil
@@ -126,6 +135,8 @@ func (x *index) judgeBelow(rel string, left *int) []finding {
 		switch {
 		case slices.Contains(policy.GitNames(), name):
 			out = append(out, x.judgeGit(at, name, f.kind, nil)...)
+		case f.kind == 0 && name != "head":
+			out = append(out, finding{at, "it may lead git elsewhere"})
 		case f.kind == unix.S_IFDIR && !slices.Contains(passedOver, name):
 			out = append(out, x.judgeBelow(at, left)...)
 		}

@@ -420,13 +420,13 @@ func hiddenPart(args []string) error {
 	if err != nil {
 		return err
 	}
-	for _, dir := range []string{"a/b", "c", "d/.vscode/e"} {
+	for _, dir := range []string{"a/b", "c", "d/.vscode/e", "e/r", "f"} {
 		err = errors.Join(err, os.MkdirAll(filepath.Join(root, dir), 0o755))
 	}
-	for _, name := range []string{"a/b/.envrc", "c/.envrc", "d/.vscode/e/x"} {
+	for _, name := range []string{"a/b/.envrc", "c/.envrc", "d/.vscode/e/x", "e/r/.envrc", "f/.envrc"} {
 		err = errors.Join(err, os.WriteFile(filepath.Join(root, name), nil, 0o644))
 	}
-	err = errors.Join(err, os.Chmod(root+"/a/b", 0o111), os.Chmod(root+"/a", 0o311), os.Chmod(root+"/c", 0o555), os.Chmod(root+"/d/.vscode", 0), os.Chmod(root+"/d", 0o511))
+	err = errors.Join(err, os.Chmod(root+"/a/b", 0o111), os.Chmod(root+"/a", 0o311), os.Chmod(root+"/c", 0o555), os.Chmod(root+"/d/.vscode", 0), os.Chmod(root+"/d", 0o511), os.Chmod(root+"/e", 0), os.Chmod(root+"/f", 0o600))
 	if _, readErr := os.ReadDir(root + "/a"); err != nil || readErr == nil {
 		return fmt.Errorf("the directory can be read: %w", err)
 	}
@@ -455,7 +455,7 @@ func TestHiddenByModes(t *testing.T) {
 	}
 	_, _, out := process(t, "hidden", &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}, state, root)
 	text, _ := io.ReadAll(out)
-	if diff := cmp.Diff("a/b/.envrc\nc/.envrc\nd/.vscode\n", string(text)); diff != "" {
+	if diff := cmp.Diff("a/b/.envrc\nc/.envrc\nd/.vscode\ne/r/.envrc\nf/.envrc\n", string(text)); diff != "" {
 		t.Error(diff)
 	}
 }

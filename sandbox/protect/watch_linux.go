@@ -133,7 +133,7 @@ func (x *index) found(c change) (look []place) {
 		return nil
 	}
 	at := place{dir, x.dirs[dir]}
-	if inBare(c.name) && at.in != inConfig && x.bare[dir] == (at.in == inGit) {
+	if inBare(c.name) && at.in == ordinary {
 		look = append(look, place{dir, ordinary})
 	}
 	isDir := false
