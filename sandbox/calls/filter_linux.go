@@ -2,10 +2,10 @@ package calls
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 
-	"github.com/elastic/go-seccomp-bpf/arch"
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 )
@@ -30,7 +30,6 @@ const (
 	allow   = 0x7fff0000 // SECCOMP_RET_ALLOW
 	refuse  = 0x00050000 // SECCOMP_RET_ERRNO
 	leave   = 0x7fc00000 // SECCOMP_RET_USER_NOTIF
-	x32     = 0x40000000
 	offNr   = 0
 	offArch = 4
 	offArgs = 16 // low half first: both architectures are little-endian
@@ -63,32 +62,17 @@ func Filter(k Kind) ([]unix.SockFilter, error) {
 }
 
 func filter(k Kind) ([]unix.SockFilter, error) {
-	info, err := arch.GetInfo("")
-	if err != nil {
-		return nil, err
+	if len(numbers) == 0 {
+		return nil, fmt.Errorf("the system calls of %s are not known to this build: use amd64 or arm64", runtime.GOARCH)
 	}
-	say := verdicts(info, k)
-	numbers := make([]int, 0, len(info.SyscallNumbers))
-	for nr := range info.SyscallNumbers {
-		if nr < x32 {
-			numbers = append(numbers, nr)
-		}
-	}
-	slices.Sort(numbers)
 	var spans []span
-	next := 0
-	for _, nr := range numbers {
-		if nr > next {
-			spans = append(spans, span{next, verdict{action: unknown}})
+	for nr, v := range append(verdicts(k), verdict{action: unknown}) {
+		if n := len(spans); n == 0 || v.looks() || spans[n-1].is.looks() || spans[n-1].is.action != v.action {
+			spans = append(spans, span{nr, v})
 		}
-		if n := len(spans); n == 0 || spans[n-1].from == nr || say[nr].looks() || spans[n-1].is.looks() || spans[n-1].is.action != say[nr].action {
-			spans = append(spans, span{nr, say[nr]})
-		}
-		next = nr + 1
 	}
-	spans = append(spans, span{next, verdict{action: unknown}})
 	a := assembler{}
-	a.add(bpf.LoadAbsolute{Off: offArch, Size: 4}, bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(info.ID), SkipTrue: 1}, bpf.RetConstant{Val: refuse | uint32(unix.EPERM)},
+	a.add(bpf.LoadAbsolute{Off: offArch, Size: 4}, bpf.JumpIf{Cond: bpf.JumpEqual, Val: own, SkipTrue: 1}, bpf.RetConstant{Val: refuse | uint32(unix.EPERM)},
 		bpf.LoadAbsolute{Off: offNr, Size: 4})
 	a.search(spans)
 	return a.encode()

@@ -1,9 +1,10 @@
 package calls
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
-	"github.com/elastic/go-seccomp-bpf/arch"
 	"golang.org/x/sys/unix"
 )
 
@@ -60,33 +61,57 @@ var missing = []string{"io_uring_setup", "io_uring_enter", "io_uring_register", 
 // refusedListed are ways past a list of programs: executing what has no path.
 var refusedListed = []string{"memfd_create", "execveat"}
 
-// verdicts says of every call by number what becomes of it.
-func verdicts(info *arch.Info, k Kind) map[int]verdict {
-	no := refused
-	if k.Listed {
-		no = slices.Concat(no, refusedListed)
+// A numbered is a system call of this architecture.
+type numbered struct {
+	name string
+	nr   uint16
+}
+
+//go:generate go run mktable.go
+
+// number finds the number of a call, where this architecture has it.
+func number(name string) (int, bool) {
+	i, ok := slices.BinarySearchFunc(numbers[:], name, func(n numbered, name string) int { return strings.Compare(n.name, name) })
+	if !ok {
+		return 0, false
+	}
+	return int(numbers[i].nr), true
+}
+
+// verdicts says of every call by number, up to the last one, what becomes of it.
+func verdicts(k Kind) []verdict {
+	last := slices.MaxFunc(numbers[:], func(a, b numbered) int { return cmp.Compare(a.nr, b.nr) })
+	out := make([]verdict, last.nr+1, last.nr+2)
+	for nr := range out {
+		out[nr].action = unknown // to us: nobody has looked at what it does
+	}
+	for _, n := range numbers {
+		out[n.nr].action = allow
+	}
+	say := func(action uint32, names []string) {
+		for _, name := range names {
+			if nr, ok := number(name); ok {
+				out[nr].action = action
+			}
+		}
+	}
+	say(unknown, missing)
+	if !k.Alone {
+		say(refuse|uint32(unix.EOPNOTSUPP), unsupported)
+	}
+	say(refuse|uint32(unix.EOPNOTSUPP), []string{unmeasured})
+	if !k.Alone || k.GVisor {
+		say(refuse|uint32(unix.EPERM), refusedQueues)
 	}
 	if !k.Alone {
-		no = slices.Concat(no, refusedShared)
+		say(refuse|uint32(unix.EPERM), refusedShared)
 	}
-	if !k.Alone || k.GVisor {
-		no = slices.Concat(no, refusedQueues)
+	if k.Listed {
+		say(refuse|uint32(unix.EPERM), refusedListed)
 	}
-	out := map[int]verdict{}
-	for name, nr := range info.SyscallNames {
-		v := verdict{action: allow}
-		switch {
-		case slices.Contains(no, name):
-			v.action = refuse | uint32(unix.EPERM)
-		case name == unmeasured || slices.Contains(unsupported, name) && !k.Alone:
-			v.action = refuse | uint32(unix.EOPNOTSUPP)
-		case slices.Contains(missing, name):
-			v.action = unknown
-		}
-		out[nr] = v
-	}
+	say(refuse|uint32(unix.EPERM), refused)
 	for _, g := range guards(k) {
-		if nr, ok := info.SyscallNames[g.name]; ok && out[nr].action == allow {
+		if nr, ok := number(g.name); ok && out[nr].action == allow {
 			out[nr] = verdict{allow, g.refuse, g.ask}
 		}
 	}

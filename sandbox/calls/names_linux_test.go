@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/elastic/go-seccomp-bpf/arch"
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 )
@@ -95,6 +96,9 @@ func TestFilter(t *testing.T) {
 	}
 }
 
+// x32 marks calls of the ABI of that name, which nothing here has.
+const x32 = 0x40000000
+
 // ask runs a filter.
 func ask(t *testing.T, k Kind, id, nr uint32, args [3]uint32) uint32 {
 	t.Helper()
@@ -140,5 +144,31 @@ func TestCallNames(t *testing.T) {
 		if slices.Contains(names[:i], name) {
 			t.Errorf("%q is named twice", name)
 		}
+	}
+}
+
+// TestNumbers holds the table against the library that it was made from.
+func TestNumbers(t *testing.T) {
+	info, err := arch.GetInfo("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, got := map[string]int{}, map[string]int{}
+	for name, nr := range info.SyscallNames {
+		if nr < x32 {
+			want[name] = nr
+		}
+	}
+	for _, n := range numbers {
+		got[n.name] = int(n.nr)
+		if nr, ok := number(n.name); !ok || nr != int(n.nr) {
+			t.Errorf("%s is found as %d, %t", n.name, nr, ok)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" || own != uint32(info.ID) {
+		t.Errorf("run go generate (architecture %#x, want %#x):\n%s", own, info.ID, diff)
+	}
+	if nr, ok := number("no_such_call"); ok {
+		t.Errorf("a call that nobody has is number %d", nr)
 	}
 }

@@ -57,7 +57,7 @@ func newFactory(c *conn, cmd *exec.Cmd) (*factory, error) {
 	s.call(unix.SYS_CHDIR, s.text("/"))
 	s.doing(stepLimits)
 	s.file(oldRoot+"/proc/self/oom_score_adj", []byte("500")) // boxes go first when memory runs out
-	s.watching(1)
+	s.watching(oldRoot, 1)
 	if err := f.do(&s); err != nil {
 		return nil, f.end(err)
 	}
@@ -134,8 +134,6 @@ func (k *skeleton) box() (err error) {
 	s.attach(s.copyOf(k.at), newRoot)
 	s.call(unix.SYS_SETHOSTNAME, s.text("localhost"), num(len("localhost"))) // a name of its own that every machine's files know
 	s.loopback()
-	s.doing(stepLimits)
-	s.watching(2)
 	s.doing(stepDrop)
 	for c := range capabilities() {
 		s.callMay(unix.EINVAL, unix.SYS_PRCTL, num(unix.PR_CAPBSET_DROP), num(c), num(0), num(0), num(0)) // past the last one
@@ -200,8 +198,8 @@ var watched = []struct {
 
 // watching bounds the user namespace of this process, and all within it: to a part of what
 // may be had together, which is at most half of what the host has. A kernel without these
-// files has no bounds that depend on a namespace.
-func (s *script) watching(part int) {
+// files has no bounds that depend on a namespace. They are looked for below base.
+func (s *script) watching(base string, part int) {
 	for _, w := range watched {
 		text, err := os.ReadFile(w.file)
 		if errors.Is(err, os.ErrNotExist) {
@@ -212,7 +210,7 @@ func (s *script) watching(part int) {
 			most = min(most, host/2)
 		}
 		bound := strconv.Itoa(most / part)
-		fd := s.call(unix.SYS_OPENAT, here, s.text(oldRoot+w.file), num(unix.O_WRONLY|unix.O_CLOEXEC), num(0))
+		fd := s.call(unix.SYS_OPENAT, here, s.text(base+w.file), num(unix.O_WRONLY|unix.O_CLOEXEC), num(0))
 		s.call(unix.SYS_WRITE, fd, s.text(bound), num(len(bound)))
 		s.call(unix.SYS_CLOSE, fd)
 	}

@@ -495,12 +495,15 @@ static void attend(long pid, u64 clone)
 			sys(SYS_close, p[n].fd, 0, 0, 0, 0, 0);
 	wait_for(pid, &status, 0, &r);
 	use(&sum, &r);
-	if (first) { // what is left ends now
+	if (first) { // what is left ends now, if there is anything
 		int any;
 		say('E', status, 0, 0);
-		all(SIGKILL);
-		while (wait_for(-1, &any, 0, &r) > 0)
-			use(&sum, &r);
+		for (long got; (got = wait_for(-1, &any, WNOHANG, &r)) >= 0;) {
+			if (got == 0)
+				all(SIGKILL), got = wait_for(-1, &any, 0, &r);
+			if (got > 0)
+				use(&sum, &r);
+		}
 		mask(0);
 	}
 	if (over)
