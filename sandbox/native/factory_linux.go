@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/writ-run/writ/sandbox/cgroup"
 	"golang.org/x/sys/unix"
@@ -18,7 +18,7 @@ import (
 // in it when one is first asked for, with the host beside them.
 type factory struct {
 	conn *conn
-	cmd  *exec.Cmd
+	pid  int
 	any  skeleton // with all programs of the system
 	only skeleton // with none, for boxes with a list
 
@@ -32,17 +32,17 @@ const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | u
 
 // startFactory starts one.
 func startFactory() (*factory, error) {
-	c, cmd, err := startLauncher()
+	c, pid, err := startLauncher()
 	if err != nil {
 		return nil, err
 	}
-	return newFactory(c, cmd)
+	return newFactory(c, pid)
 }
 
 // newFactory makes a launcher one.
-func newFactory(c *conn, cmd *exec.Cmd) (*factory, error) {
-	f := &factory{conn: c, cmd: cmd, any: skeletonFor(false), only: skeletonFor(true)}
-	if err := apart(c, cmd.Process.Pid); err != nil {
+func newFactory(c *conn, pid int) (*factory, error) {
+	f := &factory{conn: c, pid: pid, any: skeletonFor(false), only: skeletonFor(true)}
+	if err := apart(c, pid); err != nil {
 		return nil, f.end(err)
 	}
 	var s script
@@ -67,8 +67,11 @@ func newFactory(c *conn, cmd *exec.Cmd) (*factory, error) {
 // end lets the launcher go, and everything with it.
 func (f *factory) end(err error) error {
 	f.conn.close()
-	f.cmd.Wait() // it was told to go, and has nothing to say
-	return err
+	for {
+		if _, failed := syscall.Wait4(f.pid, nil, 0, nil); failed != syscall.EINTR {
+			return err // it was told to go, and has nothing to say
+		}
+	}
 }
 
 // errFactory says that the factory does not answer any more.

@@ -48,8 +48,8 @@ func TestManyAtOnce(t *testing.T) {
 			}
 			stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 			_, rest, _ := strings.Cut(string(stat), ") ")
-			if parts := strings.Fields(rest); err != nil || len(parts) < 2 || parts[1] != strconv.Itoa(f.cmd.Process.Pid) {
-				t.Errorf("process %d is no child of the factory, %d: %s (%v)", pid, f.cmd.Process.Pid, stat, err)
+			if parts := strings.Fields(rest); err != nil || len(parts) < 2 || parts[1] != strconv.Itoa(f.pid) {
+				t.Errorf("process %d is no child of the factory, %d: %s (%v)", pid, f.pid, stat, err)
 			}
 		})
 	}
@@ -95,7 +95,7 @@ func TestKilledWhileMaking(t *testing.T) {
 			})
 		}
 		time.Sleep(time.Duration(round) * time.Millisecond)
-		f.cmd.Process.Kill()
+		unix.Kill(f.pid, unix.SIGKILL)
 		told := make(chan struct{})
 		go func() { wg.Wait(); close(told) }()
 		select {

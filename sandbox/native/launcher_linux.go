@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"runtime"
 	"syscall"
 
@@ -20,11 +19,11 @@ var launchers embed.FS
 // errNoLauncher is of a build that make did not do.
 var errNoLauncher = errors.New("this build has no launcher; build with make, which needs a C compiler")
 
-// startLauncher starts a launcher.
-func startLauncher() (*conn, *exec.Cmd, error) {
+// startLauncher starts a launcher, and gives its process.
+func startLauncher() (*conn, int, error) {
 	program, err := launchers.ReadFile("launcher/box-" + runtime.GOARCH)
 	if err != nil {
-		return nil, nil, errNoLauncher
+		return nil, 0, errNoLauncher
 	}
 	// In memory: there is no file that somebody could exchange or a mount could forbid.
 	fd, err := unix.MemfdCreate("writ-box", unix.MFD_CLOEXEC|unix.MFD_EXEC)
@@ -32,41 +31,54 @@ func startLauncher() (*conn, *exec.Cmd, error) {
 		fd, err = unix.MemfdCreate("writ-box", unix.MFD_CLOEXEC)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("memfd_create: %w", err)
+		return nil, 0, fmt.Errorf("memfd_create: %w", err)
 	}
 	file := os.NewFile(uintptr(fd), "writ-box")
 	defer file.Close()
 	if _, err := file.Write(program); err != nil {
-		return nil, nil, err
+		return nil, 0, err
 	}
+	null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, 0, fmt.Errorf("%s: %w", os.DevNull, err)
+	}
+	defer unix.Close(null)
 	ours, theirs, err := newPair()
 	if err != nil {
-		return nil, nil, err
+		return nil, 0, err
 	}
-	control := os.NewFile(uintptr(theirs), "control")
-	defer control.Close()
-	cmd := &exec.Cmd{
-		Path: fmt.Sprintf("/proc/self/fd/%d", fd), Args: []string{"writ-box"}, Env: []string{}, Dir: "/", ExtraFiles: []*os.File{control},
-		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
-	}
-	if err := cmd.Start(); err != nil {
+	defer unix.Close(theirs)
+	if err := leave(ours); err != nil {
 		ours.close()
-		return nil, nil, fmt.Errorf("%s: %w", stepSpace, err)
+		return nil, 0, err
 	}
-	return ours, cmd, nil
+	// Not by os/exec: the first process that it starts makes it try out what this kernel
+	// can, by another process.
+	pid, err := syscall.ForkExec(fmt.Sprintf("/proc/self/fd/%d", fd), []string{"writ-box"}, &syscall.ProcAttr{
+		Dir: "/", Files: []uintptr{uintptr(null), uintptr(null), uintptr(null), uintptr(theirs)}, Env: []string{}, Sys: &syscall.SysProcAttr{Setsid: true},
+	})
+	if err != nil {
+		ours.close()
+		return nil, 0, fmt.Errorf("%s: %w", stepSpace, err)
+	}
+	return ours, pid, nil
 }
 
-// apart has a launcher leave the host for a user and a mount namespace of its own, in which
-// it may do what only root may outside, and says who is who there. It leaves by itself: to begin a process in a user namespace, syscall.StartProcess copies this
-// whole one, and that takes longer than most of what a first box needs.
-func apart(c *conn, pid int) error {
+// leave is what a launcher finds to do when it begins: to leave the host for a user and a
+// mount namespace of its own, in which it may do what only root may outside. It leaves by
+// itself: to begin a process in a user namespace, syscall.ForkExec copies this whole one,
+// and that takes longer than most of what a first box needs.
+func leave(c *conn) error {
 	s := &script{}
 	s.doing(stepSpace)
 	s.call(unix.SYS_UNSHARE, num(unix.CLONE_NEWUSER|unix.CLONE_NEWNS))
-	if err := c.send(s, inPlace, 0, "", ""); err != nil {
-		return fmt.Errorf("%s: %w", stepSpace, err)
-	}
-	if _, err := c.expect(saysDone, s); err != nil {
+	c.later(saysDone, s)
+	return c.send(s, inPlace, 0, "", "")
+}
+
+// apart says who is who where a launcher has left the host for.
+func apart(c *conn, pid int) error {
+	if err := c.settle(); err != nil {
 		return err
 	}
 	uid, gid := everybody()

@@ -222,7 +222,7 @@ func (r *root) finish() {
 	}
 	r.proc(newRoot + "/proc")
 	r.doing(stepLimits)
-	r.watching(newRoot, 2) // by its own /proc: in the host's, each box would add a file of the same name to look through
+	r.watching(newRoot, 2)   // by its own /proc: in the host's, each box would add a file of the same name to look through
 	r.doing("make /dev/pts") // pseudo terminals of its own, which end with what has them open
 	r.mount("devpts", newRoot+"/dev/pts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0600,max=256")
 	r.doing("enter the root")
