@@ -75,9 +75,25 @@ func (echo) Talk(ctx context.Context, c net.Conn) {
 // talks has a runner talk to the agent, and then try other sockets, one of them with a
 // path at which somebody listens.
 func (r *runner) talks(other string) error {
+	launcher, tried := make(chan reply, 8), make(chan reply, 8) // more than are said
+	go func() {                                                 // until the cell is ended
+		defer close(launcher)
+		defer close(tried)
+		for {
+			said, err := r.cell.conn.next()
+			switch {
+			case err != nil:
+				return
+			case said.What == saysOK || said.What == saysNot:
+				tried <- said
+			default:
+				launcher <- said
+			}
+		}
+	}()
 	desk := attend(echo{}, r.calls, func() (int, int, error) {
 		return r.cell.newPair(func(ask func() error) error { return ask() }, func(s *script) error {
-			_, err := r.cell.conn.expect(saysDone, s)
+			_, err := s.expected(saysDone, <-launcher)
 			return err
 		})
 	})
@@ -109,7 +125,7 @@ func (r *runner) talks(other string) error {
 		if err := r.conn.send(s, inPlace, 0, "", ""); err != nil {
 			return err
 		}
-		_, err := r.conn.expect(saysDone, s)
+		_, err := s.expected(saysOK, <-tried)
 		var failed *failure
 		if errors.As(err, &failed) && failed.Errno == try.want || err == nil && try.want == 0 {
 			continue

@@ -1,6 +1,7 @@
 package native
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -52,7 +53,9 @@ func (r *runner) run(p *reach.Plan, spec sandbox.Spec, kept covers, out io.Close
 		b.desk = attend(agent, r.calls, b.pair)
 	}
 	b.script.execute(p)
-	if err := r.conn.send(b.script, inPlace, 0, "", ""); err != nil {
+	err := r.conn.send(b.script, inPlace, 0, "", "")
+	r.conn.close() // there is nothing more to tell it
+	if err != nil {
 		close(b.silent)
 		b.desk.end()
 		return nil, err
@@ -87,10 +90,7 @@ func (b *box) watch(wall time.Duration) {
 	go func() {
 		defer close(b.over)
 		defer timer.Stop()
-		b.endErr = b.executed()
-		if err := b.listen(); b.endErr == nil {
-			b.endErr = err
-		}
+		b.endErr = b.listen()
 		close(b.silent)
 		b.desk.end()
 		if b.out != nil {
@@ -135,25 +135,18 @@ func (b *box) met() string {
 	return ""
 }
 
-// executed waits until the command is there: then its end of the socket is closed.
-func (b *box) executed() error {
-	defer b.runner.conn.close()
-	r, err := b.runner.conn.next()
-	if err == nil && r.What == saysFailed {
-		return b.script.failure(r)
-	}
-	return nil
-}
-
-// listen hears how the command ended, and then that nothing of it is left.
-func (b *box) listen() error {
+// listen hears how the command ended, or that it was not executed, and then that nothing
+// of it is left.
+func (b *box) listen() (failed error) {
 	said := false
 	for {
 		r, err := b.runner.cell.conn.next()
 		if err != nil {
-			return err
+			return cmp.Or(failed, err)
 		}
 		switch r.What {
+		case saysNot:
+			failed = b.script.failure(r)
 		case saysDone, saysFailed:
 			select {
 			case b.made <- r:
@@ -167,7 +160,7 @@ func (b *box) listen() error {
 				b.exited(syscall.WaitStatus(r.A))
 			}
 			b.exit.CPU = time.Duration(r.User+r.System) * time.Microsecond
-			return nil
+			return failed
 		}
 	}
 }

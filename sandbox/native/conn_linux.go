@@ -24,12 +24,18 @@ type due struct {
 }
 
 // newPair makes a conn, and the other end of it as a descriptor.
-func newPair() (*conn, int, error) {
+func newPair() (*conn, int, error) { return sockets(true) }
+
+// newLine is newPair for what is told something once and answers elsewhere: nobody waits
+// for what it says, so there is nothing to be woken by.
+func newLine() (*conn, int, error) { return sockets(false) }
+
+func sockets(heard bool) (*conn, int, error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return nil, -1, err
+	if err == nil && heard {
+		err = unix.SetNonblock(fds[0], true)
 	}
-	if err := unix.SetNonblock(fds[0], true); err != nil {
+	if err != nil {
 		return nil, -1, err
 	}
 	return &conn{file: os.NewFile(uintptr(fds[0]), "launcher")}, fds[1], nil
@@ -48,6 +54,8 @@ const replySize = 32
 const (
 	saysDone    = 'S' // a script that ran in place is done
 	saysFailed  = 'F' // op A failed with errno B, and nothing of the command ran
+	saysOK      = 'O' // saysDone of what a runner was told
+	saysNot     = 'N' // saysFailed of that
 	saysReady   = 'R'
 	saysBox     = 'B' // a box was made; its process is A
 	saysEnded   = 'E' // the command ended with the wait status A
@@ -138,15 +146,21 @@ func (c *conn) expect(what uint32, s *script) (reply, error) {
 
 func (c *conn) heard(what uint32, s *script) (reply, error) {
 	r, err := c.read()
-	switch {
-	case err != nil:
+	if err != nil {
 		return r, fmt.Errorf("the launcher ended: %w", err)
-	case r.What == saysFailed:
-		return r, s.failure(r)
-	case r.What != what:
-		return r, fmt.Errorf("the launcher said %q instead of %q", rune(r.What), rune(what))
 	}
-	return r, nil
+	return s.expected(what, r)
+}
+
+// expected is a reply to the script, which has to be one of a kind.
+func (s *script) expected(what uint32, r reply) (reply, error) {
+	switch r.What {
+	case what:
+		return r, nil
+	case saysFailed, saysNot:
+		return r, s.failure(r)
+	}
+	return r, fmt.Errorf("the launcher said %q instead of %q", rune(r.What), rune(what))
 }
 
 // A failure is a step that kept a box from starting.

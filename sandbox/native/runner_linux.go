@@ -9,7 +9,8 @@ import (
 )
 
 // A runner is a process in a cell that has given up everything already, and waits to be
-// told what to execute. The other ends of its standard streams are here.
+// told what to execute. The other ends of its standard streams are here. What it says, it
+// says as the cell's launcher.
 type runner struct {
 	cell  *cell
 	conn  *conn
@@ -30,7 +31,7 @@ func (c *cell) ready(again bool) (*runner, error) { return c.readyAt(again, nil,
 // readyAt is ready for a command at a terminal; nil: it has none. Without one it can have
 // the null device for its input.
 func (c *cell) readyAt(again bool, terminal *os.File, noInput bool) (*runner, error) {
-	conn, control, err := newPair()
+	conn, control, err := newLine()
 	if err != nil {
 		if !again {
 			c.end()
@@ -62,10 +63,7 @@ func (c *cell) readyAt(again bool, terminal *os.File, noInput bool) (*runner, er
 	}
 	unix.Close(control) // or a launcher that is gone would be waited for
 	if err == nil {
-		_, err = conn.expect(saysReady, s)
-	}
-	if err == nil {
-		err = c.conn.settle() // what it waits in is whole
+		_, err = c.conn.expect(saysReady, s) // and what it waits in is whole
 	}
 	if err == nil && hears >= 0 {
 		err = r.hear(hears)

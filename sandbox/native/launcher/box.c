@@ -50,8 +50,21 @@ struct job {
 	long *result;
 	long fd[MAXFDS];
 	u32 nfds;
-	u64 mapped;
+	int room;    // in which it lies
+	u32 next;    // the op to do
+	int control; // the socket on which to say how it went
 };
+
+// A request lies in one of two rooms until the next one comes there: a process that shares
+// this one's memory is begun by what is in one, and asked in the other. Most are small.
+#define ROOM (64 << 10)
+static char rooms[2][ROOM] __attribute__((aligned(16)));
+
+// What was too large for a room, and has a mapping instead.
+static struct {
+	char *at;
+	u64 size;
+} large[2];
 
 // A reply: what happened, two numbers, and times.
 struct reply {
@@ -61,16 +74,14 @@ struct reply {
 	u64 user, system; // microseconds
 };
 
-static int control; // the socket
-
-static void say(u32 what, int a, int b, struct rusage *r)
+static void say(int to, u32 what, int a, int b, struct rusage *r)
 {
 	struct reply m = {what, a, b, 0, 0, 0};
 	if (r) {
 		m.user = r->utime.sec * 1000000UL + r->utime.usec;
 		m.system = r->stime.sec * 1000000UL + r->stime.usec;
 	}
-	sys(SYS_sendto, control, (long)&m, sizeof m, MSG_NOSIGNAL, 0, 0);
+	sys(SYS_sendto, to, (long)&m, sizeof m, MSG_NOSIGNAL, 0, 0);
 }
 
 static void leave(int code)
@@ -79,9 +90,9 @@ static void leave(int code)
 		sys(SYS_exit_group, code, 0, 0, 0, 0, 0);
 }
 
-static void fail(int n, long err)
+static void fail(int to, int n, long err)
 {
-	say('F', n, (int)-err, 0);
+	say(to, 'F', n, (int)-err, 0);
 	leave(125);
 }
 
@@ -121,28 +132,45 @@ static void mask(u64 set)
 	sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&set, 0, sizeof set, 0, 0);
 }
 
+static int run(struct job *j, long *err);
+
+// finish does what is left of a script in a process of its own, which ends with it.
+static void finish(void *with)
+{
+	struct job *j = with;
+	long err = 0;
+
+	mask(0);
+	int n = run(j, &err);
+	fail(j->control, n, n < 0 ? -EINVAL : err);
+}
+
+// The stacks of processes that share this one's memory: until they execute something they
+// are its own code, and to copy the memory takes longer than what they do.
+static char stacks[2][16 << 10] __attribute__((aligned(16)));
+
+static long begin_in(int stack, u64 flags, void (*what)(void *), void *with)
+{
+	return spawn(flags | CLONE_VM | SIGCHLD, stacks[stack] + sizeof stacks[stack], what, with);
+}
+
 // init is the first process of a command's process table: it begins the command in a
 // child, reaps what it leaves behind, passes on the wish that all should end, and ends
-// with it, which ends everything. It returns in the child.
-static void init(void)
+// with it, which ends everything. How it ended is what this one ends with, unless that is
+// a signal: then it says so.
+static void init(struct job *j)
 {
+	int control = j->control, status;
 	struct rusage r;
-	int status;
 
 	mask(HEARD);
-	long first = sys(SYS_clone, SIGCHLD, 0, 0, 0, 0, 0);
+	long first = begin_in(1, 0, finish, j);
 	if (first < 0)
-		fail(-1, first);
-	if (first == 0) {
-		mask(0);
-		return;
-	}
-	// The command's pipes are not held open from here, and nothing in there looks at
-	// this process.
+		fail(control, -1, first);
+	// The command's pipes are not held open from here.
 	if (control > 0)
 		sys(SYS_close_range, 0, control - 1, 0, 0, 0, 0);
 	sys(SYS_close_range, control + 1, ~0U, 0, 0, 0, 0);
-	sys(SYS_prctl, PR_SET_DUMPABLE, 0, 0, 0, 0, 0);
 	for (;;) {
 		if (sigwait(HEARD) == SIGTERM) {
 			all(SIGTERM);
@@ -152,15 +180,16 @@ static void init(void)
 			long got = wait_for(-1, &status, WNOHANG, &r);
 			if (got <= 0)
 				break;
-			if (got == first) {
-				say('E', status, 0, 0);
-				leave(0);
-			}
+			if (got != first)
+				continue;
+			if (status & 0x7f)
+				say(control, 'E', status, 0, 0);
+			leave(status >> 8);
 		}
 	}
 }
 
-static void serve(void);
+static void serve(int from, int to, int room);
 
 // reap says whether children that end are waited for (0) or forgotten (1).
 static void reap(long handler)
@@ -187,19 +216,12 @@ static long value(struct job *j, struct op *o, int n)
 	return -1;
 }
 
-// run does a script. It returns the number of the op that failed, with its errno in
-// err, or -1 when all are done.
+// run does a script from its next op on. It returns the number of the op that failed, with
+// its errno in err, or -1 when all are done.
 static int run(struct job *j, long *err)
 {
-	for (u32 i = 0; i < j->head->relocs; i++) {
-		u32 at = j->reloc[i];
-		if (at + 8UL > j->ndata) {
-			*err = -EFAULT;
-			return 0;
-		}
-		*(u64 *)(j->data + at) += (u64)j->data;
-	}
-	for (u32 i = 0; i < j->head->ops; i++) {
+	while (j->next < j->head->ops) {
+		u32 i = j->next++;
 		struct op *o = &j->op[i];
 		long r = 0;
 		switch (o->kind) {
@@ -212,19 +234,19 @@ static int run(struct job *j, long *err)
 			else
 				*(int *)(j->data + o->arg[0]) = (int)value(j, o, 1);
 			break;
-		case INIT:
-			init();
+		case INIT: // the rest is its child's
+			init(j);
 			break;
-		case SERVE:
-			control = (int)value(j, o, 0);
+		case SERVE: {
+			int control = (int)value(j, o, 0);
 			for (u32 n = 0; n < j->nfds; n++)
 				if (j->fd[n] != control)
 					sys(SYS_close, j->fd[n], 0, 0, 0, 0, 0);
-			sys(SYS_munmap, (long)j->head, j->mapped, 0, 0, 0, 0);
 			reap(0);
-			say('R', 0, 0, 0);
-			serve();
+			say(j->control, 'R', 0, 0, 0);
+			serve(control, j->control, !j->room);
 			break;
+		}
 		default:
 			r = -ENOSYS;
 		}
@@ -237,18 +259,19 @@ static int run(struct job *j, long *err)
 	return -1;
 }
 
-// receive takes one request. It ends the program when there are no more: the daemon is
-// gone, and so is everything that depends on this process.
-static void receive(struct job *j)
+// receive takes one request, into a room where it is not too large for that. It ends the
+// program when there are no more: the daemon is gone, and so is everything that depends on
+// this process.
+static void receive(int from, int room, struct job *j)
 {
-	static char ancillary[16 + 4 * MAXFDS];
+	char ancillary[16 + 4 * MAXFDS] __attribute__((aligned(8)));
 	struct head h;
 	struct iovec v = {&h, sizeof h};
 	struct msghdr m = {0, 0, 0, &v, 1, ancillary, sizeof ancillary, 0};
 	long n;
 
 	do
-		n = sys(SYS_recvmsg, control, (long)&m, MSG_CMSG_CLOEXEC | MSG_WAITALL, 0, 0, 0);
+		n = sys(SYS_recvmsg, from, (long)&m, MSG_CMSG_CLOEXEC | MSG_WAITALL, 0, 0, 0);
 	while (n == -EINTR);
 	if (n != sizeof h)
 		leave(n == 0 ? 0 : 1);
@@ -262,13 +285,21 @@ static void receive(struct job *j)
 			for (; j->nfds < (c->len - 16) / 4; j->nfds++)
 				j->fd[j->nfds] = ((int *)(ancillary + 16))[j->nfds];
 	}
-	j->mapped = h.size + 8 + h.ops * sizeof(long);
-	char *p = (char *)sys(SYS_mmap, 0, j->mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if ((u64)p > -4096UL)
-		leave(1);
+	u64 size = h.size + 8 + h.ops * sizeof(long);
+	char *p = rooms[room];
+	j->room = room;
+	if (large[room].size)
+		sys(SYS_munmap, (long)large[room].at, large[room].size, 0, 0, 0, 0);
+	large[room].size = 0;
+	if (size > ROOM) {
+		p = (char *)sys(SYS_mmap, 0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if ((u64)p > -4096UL)
+			leave(1);
+		large[room].at = p, large[room].size = size;
+	}
 	memcpy(p, &h, sizeof h);
 	for (u64 at = sizeof h; at < h.size;) {
-		n = sys(SYS_read, control, (long)(p + at), h.size - at, 0, 0, 0);
+		n = sys(SYS_read, from, (long)(p + at), h.size - at, 0, 0, 0);
 		if (n == -EINTR)
 			continue;
 		if (n <= 0)
@@ -281,13 +312,19 @@ static void receive(struct job *j)
 	j->data = p + h.data;
 	j->ndata = h.size - h.data;
 	j->result = (long *)(p + ((h.size + 7) & ~7UL));
+	j->next = 0;
+	for (u32 i = 0; i < h.relocs; i++) {
+		if (j->reloc[i] + 8UL > j->ndata)
+			leave(1);
+		*(u64 *)(j->data + j->reloc[i]) += (u64)j->data;
+	}
 }
 
-static void done_with(struct job *j)
+// shut closes what was passed along with a request.
+static void shut(struct job *j)
 {
 	for (u32 n = 0; n < j->nfds; n++)
 		sys(SYS_close, j->fd[n], 0, 0, 0, 0, 0);
-	sys(SYS_munmap, (long)j->head, j->mapped, 0, 0, 0, 0);
 }
 
 static int write_map(long pid, const char *name, char *text)
@@ -319,98 +356,97 @@ static void come_back(void)
 		leave(1);
 }
 
-// here does a script in place, and says how it went.
-static void here(struct job *j)
+// here does a script in place, and says how it went: done or failed.
+static void here(struct job *j, u32 done, u32 failed)
 {
 	long err = 0;
 	int n = run(j, &err);
 	if (n < 0)
-		say('S', 0, 0, 0);
+		say(j->control, done, 0, 0, 0);
 	else
-		say('F', n, (int)-err, 0);
-	done_with(j);
+		say(j->control, failed, n, (int)-err, 0);
+	shut(j);
 }
 
-// child begins a script in a child. Where it has a user namespace of its own, it waits
-// until this process, which may do so, has said who is who in it. This one waits in turn
-// until that one ends with its parent: were it gone first, whatever has killed the parent
-// would have told neither.
+// begun is a child that a script is begun in.
+static void begun(void *with)
+{
+	sys(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0, 0);
+	finish(with);
+}
+
+// child begins a script in a child, in mounts that this process is in as well, and can
+// add to.
 static long child(struct job *j)
 {
-	int gate[2];
-	char *maps = 0, ok = 0;
+	u64 clone = j->head->clone;
 
-	if (j->head->map) {
-		if (j->head->map > j->ndata || sys(SYS_socketpair, AF_UNIX, SOCK_STREAM | O_CLOEXEC, 0, (long)gate, 0, 0) < 0)
-			return -EINVAL;
-		maps = j->data + j->head->map - 1;
-	}
-	if (apart(j->head->clone)) { // in mounts that this process is in as well, and can add to
+	if (apart(clone)) {
 		long err = base < 0 ? base : sys(SYS_unshare, CLONE_NEWNS, 0, 0, 0, 0, 0);
 		if (err < 0)
 			return err;
-		j->head->clone &= ~(u64)CLONE_NEWNS;
 	}
-	long pid = sys(SYS_clone, j->head->clone | SIGCHLD, 0, 0, 0, 0, 0);
+	return begin_in(0, clone & ~(u64)CLONE_NEWNS, begun, j);
+}
+
+// settle begins a script in a child with a user namespace of its own. It waits until this
+// process, which may do so, has said who is who in it. This one waits in turn until that one
+// ends with its parent: were it gone first, whatever has killed the parent would have told
+// neither.
+static long settle(struct job *j)
+{
+	int gate[2];
+	char ok = 0;
+
+	if (!j->head->map || j->head->map > j->ndata || sys(SYS_socketpair, AF_UNIX, SOCK_STREAM | O_CLOEXEC, 0, (long)gate, 0, 0) < 0)
+		return -EINVAL;
+	char *maps = j->data + j->head->map - 1;
+	long pid = sys(SYS_clone, j->head->clone | CLONE_PARENT | SIGCHLD, 0, 0, 0, 0, 0);
 	if (pid == 0) {
-		long err = 0;
 		sys(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0, 0);
-		// What it uses can be seen from outside, as of the command that it becomes. Nothing
-		// else is in there yet to look at it.
-		sys(SYS_prctl, PR_SET_DUMPABLE, 1, 0, 0, 0, 0);
-		if (maps) {
-			sys(SYS_close, gate[1], 0, 0, 0, 0, 0);
-			if (sys(SYS_sendto, gate[0], (long)&ok, 1, MSG_NOSIGNAL, 0, 0) != 1 || sys(SYS_read, gate[0], (long)&ok, 1, 0, 0, 0) != 1)
-				leave(125);
-			sys(SYS_close, gate[0], 0, 0, 0, 0, 0);
-		}
-		mask(0);
-		int n = run(j, &err);
-		fail(n, n < 0 ? -EINVAL : err);
-	}
-	if (maps) {
-		sys(SYS_close, gate[0], 0, 0, 0, 0, 0);
-		long err = pid < 0 ? 0 : write_map(pid, "/uid_map", maps);
-		if (pid > 0 && err == 0)
-			err = write_map(pid, "/gid_map", maps + length(maps) + 1);
-		if (pid > 0 && err == 0 && sys(SYS_read, gate[1], (long)&ok, 1, 0, 0, 0) != 1)
-			err = -ESRCH;
-		if (pid > 0 && err == 0) {
-			say('B', (int)pid, 0, 0);
-			sys(SYS_sendto, gate[1], (long)&ok, 1, MSG_NOSIGNAL, 0, 0);
-		}
 		sys(SYS_close, gate[1], 0, 0, 0, 0, 0);
-		if (err < 0)
-			return err;
+		if (sys(SYS_sendto, gate[0], (long)&ok, 1, MSG_NOSIGNAL, 0, 0) != 1 || sys(SYS_read, gate[0], (long)&ok, 1, 0, 0, 0) != 1)
+			leave(125);
+		sys(SYS_close, gate[0], 0, 0, 0, 0, 0);
+		finish(j);
 	}
-	return pid;
+	sys(SYS_close, gate[0], 0, 0, 0, 0, 0);
+	long err = pid < 0 ? 0 : write_map(pid, "/uid_map", maps);
+	if (pid > 0 && err == 0)
+		err = write_map(pid, "/gid_map", maps + length(maps) + 1);
+	if (pid > 0 && err == 0 && sys(SYS_read, gate[1], (long)&ok, 1, 0, 0, 0) != 1)
+		err = -ESRCH;
+	if (pid > 0 && err == 0) {
+		say(j->control, 'B', (int)pid, 0, 0);
+		sys(SYS_sendto, gate[1], (long)&ok, 1, MSG_NOSIGNAL, 0, 0);
+	}
+	sys(SYS_close, gate[1], 0, 0, 0, 0, 0);
+	return err < 0 ? err : pid;
 }
 
 // make makes a box, which is told of on its own socket, as it answers there by itself
 // afterwards. Its namespaces take the kernel a while, so a child does that, and others are
 // made meanwhile; the box is this process's child all the same.
-static void make(struct job *j)
+static void make(int factory, struct job *j)
 {
 	long me = sys(SYS_getpid, 0, 0, 0, 0, 0, 0);
-	long first = sys(SYS_clone, SIGCHLD, 0, 0, 0, 0, 0), pid = first;
-	int factory = control;
+	long pid = sys(SYS_clone, SIGCHLD, 0, 0, 0, 0, 0);
 
-	if (first > 0)
+	if (pid > 0)
 		return;
-	control = j->nfds ? (int)j->fd[0] : -1;
-	if (first == 0) {
-		sys(SYS_close, factory, 0, 0, 0, 0, 0); // or nobody would hear that the factory is gone
-		sys(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0, 0);
-		if (sys(SYS_getppid, 0, 0, 0, 0, 0, 0) != me)
-			leave(0); // it is gone already, and would not be a parent
-		j->head->clone |= CLONE_PARENT;
-		pid = child(j);
+	j->control = j->nfds ? (int)j->fd[0] : -1;
+	if (pid < 0) {
+		say(j->control, 'F', -2, (int)-pid, 0);
+		return;
 	}
+	sys(SYS_close, factory, 0, 0, 0, 0, 0); // or nobody would hear that the factory is gone
+	sys(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0, 0);
+	if (sys(SYS_getppid, 0, 0, 0, 0, 0, 0) != me)
+		leave(0); // it is gone already, and would not be a parent
+	pid = settle(j);
 	if (pid < 0)
-		say('F', -2, (int)-pid, 0);
-	if (first == 0)
-		leave(0);
-	control = factory;
+		say(j->control, 'F', -2, (int)-pid, 0);
+	leave(0);
 }
 
 // use adds what a process used to what others did.
@@ -442,8 +478,10 @@ static void orphans(long command, struct rusage *sum)
 // end; k, that it must; m, that there is something to do, such as a mount before it
 // begins; or a signal's number. A daemon that is gone has said k. Where the command has no init of its
 // own, this process is that.
-static void attend(long pid, u64 clone)
+static void attend(struct job *began, long pid)
 {
+	u64 clone = began->head->clone;
+	int control = began->control;
 	struct rusage r, sum = {0};
 	struct pollfd p[3] = {{control, POLLIN, 0}, {-1, POLLIN, 0}, {-1, POLLIN, 0}};
 	int status, over = 0, first = !(clone & CLONE_NEWPID);
@@ -477,8 +515,9 @@ static void attend(long pid, u64 clone)
 		}
 		if (c == 'm') {
 			struct job j;
-			receive(&j);
-			here(&j);
+			receive(control, began->room, &j); // which is done with
+			j.control = control;
+			here(&j, 'S', 'F');
 		} else if (c == 'k')
 			sys(SYS_kill, pid, SIGKILL, 0, 0, 0, 0);
 		else if (c > 0 && c <= 31) // a signal that somebody at a terminal sent
@@ -497,7 +536,6 @@ static void attend(long pid, u64 clone)
 	use(&sum, &r);
 	if (first) { // what is left ends now, if there is anything
 		int any;
-		say('E', status, 0, 0);
 		for (long got; (got = wait_for(-1, &any, WNOHANG, &r)) >= 0;) {
 			if (got == 0)
 				all(SIGKILL), got = wait_for(-1, &any, 0, &r);
@@ -508,33 +546,40 @@ static void attend(long pid, u64 clone)
 	}
 	if (over)
 		leave(0);
-	say('D', status, 0, &sum);
+	say(control, 'D', status, 0, &sum);
 }
 
-static void serve(void)
+// serve does what it is told on one socket, and says how it went on another. They are the
+// same but for what becomes a command, which executes nothing else and whose launcher is
+// listened to already.
+static void serve(int from, int to, int room)
 {
 	struct job j;
 
 	for (;;) {
-		receive(&j);
+		receive(from, room, &j);
+		j.control = to;
 		if (j.head->mode == HERE) {
-			here(&j);
+			if (from == to)
+				here(&j, 'S', 'F');
+			else
+				here(&j, 'O', 'N');
 			continue;
 		}
 		u64 clone = j.head->clone;
 		if (clone & CLONE_NEWUSER) {
-			make(&j);
-			done_with(&j);
+			make(from, &j);
+			shut(&j);
 			continue;
 		}
 		if (apart(clone) && base < 0)
 			base = sys(SYS_openat, AT_FDCWD, (long)"/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC, 0, 0, 0);
 		long pid = child(&j);
-		done_with(&j);
+		shut(&j);
 		if (pid < 0)
-			say('F', -2, (int)-pid, 0);
+			say(to, 'F', -2, (int)-pid, 0);
 		else
-			attend(pid, clone);
+			attend(&j, pid);
 		if (apart(clone))
 			come_back();
 	}
@@ -542,9 +587,10 @@ static void serve(void)
 
 void begin(void)
 {
-	control = 3;
+	int control = 3;
+
 	sys(SYS_close_range, control + 1, ~0U, 0, 0, 0, 0); // what was open in who started the daemon
 	sys(SYS_prctl, PR_SET_NAME, (long)"writ-box", 0, 0, 0, 0);
 	reap(1); // boxes that end are nobody's zombies
-	serve();
+	serve(control, control, 0);
 }
