@@ -213,9 +213,8 @@ func inForeground(d *native.Driver, w writ.Writ, spec sandbox.Spec, fg native.Fo
 		defer theirs.Close()
 		screen, fg.Terminal = ours, theirs
 		resize(screen, out)
-	} else {
-		// Where only the output goes elsewhere, the keyboard is for whoever has the screen.
-		fg.NoInput = term.IsTerminal(in) || isNull(os.Stdin)
+	} else if term.IsTerminal(in) || isNull(os.Stdin) {
+		spec.Stdin = nil // where only the output goes elsewhere, the keyboard is for whoever has the screen
 	}
 	p, err := d.Foreground(ctx, w, spec, fg)
 	if err != nil {

@@ -261,6 +261,34 @@ func TestHitCountsSinceLimit(t *testing.T) {
 	}
 }
 
+// A run with the limits of the one before counts from where that one ended, and only where
+// nothing else has come in between.
+func TestAgain(t *testing.T) {
+	r := opened(t, pids)
+	g := made(t, r)
+	sh := begin(t, "", "/bin/sh", "-c", bomb)
+	join(t, g, sh, Limits{Pids: 10})
+	if g.Again() {
+		t.Error("again before anybody asked what was hit")
+	}
+	sh.say("go")
+	sh.out.ReadString('\n')
+	hit(t, g, "pids")
+	if !g.Again() {
+		t.Fatal("not again after a run")
+	}
+	hit(t, g, "")
+	must(t, g.Limit(Limits{Pids: 1000}))
+	if g.Again() {
+		t.Error("again after other limits were set")
+	}
+	hit(t, g, "")
+	must(t, g.Kill())
+	if g.Again() {
+		t.Error("again though the group was killed, which leaves other limits")
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	r := opened(t)
 	g := made(t, r)

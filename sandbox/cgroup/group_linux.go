@@ -25,6 +25,7 @@ type Group struct {
 	limits *Limits // as they are set; nil: nobody knows
 	kills  int     // since the group was made
 	since  counts  // when Limit was called
+	last   *counts // that Hit found; nil: Limit was called since then
 	ended  *counts // when Kill was: killing refuses new processes, which is not the box's doing
 }
 
@@ -100,6 +101,7 @@ func (g *Group) Hit() (string, error) {
 	if g.ended != nil {
 		now = *g.ended
 	}
+	g.last = &now
 	switch {
 	case now.killed > g.since.killed:
 		return memory, nil
@@ -107,6 +109,18 @@ func (g *Group) Hit() (string, error) {
 		return pids, nil
 	}
 	return "", nil
+}
+
+// Again is Limit for another run with the same limits, where nothing has run in the group
+// since Hit was called. It reports whether there was such a run, and its limits hold.
+func (g *Group) Again() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.limits == nil || g.last == nil || g.ended != nil {
+		return false
+	}
+	g.since, g.last = *g.last, nil
+	return true
 }
 
 func (g *Group) counts() (counts, error) {

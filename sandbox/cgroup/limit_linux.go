@@ -35,7 +35,7 @@ func (g *Group) Limit(l Limits) error {
 	now, err := g.counts()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.since, g.ended = now, nil
+	g.since, g.ended, g.last = now, nil, nil
 	if g.kills == kills {
 		g.limits = &l
 	}

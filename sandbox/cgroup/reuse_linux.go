@@ -16,8 +16,12 @@ func (g *Group) GiveBack() {
 	r := g.root
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed || len(r.back) >= maxBack {
+	if r.closed {
 		go g.Close()
+		return
+	}
+	if len(r.back) >= maxBack {
+		r.leaves.Go(func() { g.Close() })
 		return
 	}
 	g.given = time.Now()
@@ -65,7 +69,7 @@ func (r *Root) tidy() {
 			kept = append(kept, g)
 			continue
 		}
-		go g.Close()
+		r.leaves.Go(func() { g.Close() })
 	}
 	clear(r.back[len(kept):])
 	if r.back = kept; len(kept) > 0 {

@@ -24,6 +24,7 @@ type Root struct {
 	mu     sync.Mutex
 	back   []*Group // given back, the oldest first
 	closed bool
+	leaves sync.WaitGroup // those that are being removed
 }
 
 // A place is our directory in one hierarchy, and what is enforced there.
@@ -110,6 +111,7 @@ func (r *Root) Close() error {
 	for _, g := range back {
 		errs = append(errs, g.Close())
 	}
+	r.leaves.Wait() // or they would remove groups of whoever opens the same name next
 	for _, p := range r.places {
 		errs = append(errs, removeTree(p.dir))
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"sync"
 	"syscall"
 	"time"
@@ -52,24 +53,47 @@ func (r *runner) run(p *reach.Plan, spec sandbox.Spec, kept covers, out io.Close
 	if agent, ok := out.(sandbox.Agent); ok && r.calls != nil {
 		b.desk = attend(agent, r.calls, b.pair)
 	}
-	b.script.execute(p)
-	err := r.conn.send(b.script, inPlace, 0, "", "")
+	in, err := r.execute(b.script, p, spec.Stdin != nil)
 	r.conn.close() // there is nothing more to tell it
 	if err != nil {
 		close(b.silent)
 		b.desk.end()
 		return nil, err
 	}
-	if r.ours[0] != nil { // else it has a terminal, or no input
-		go sandbox.Feed(r.ours[0], spec.Stdin)
+	if in != nil {
+		go sandbox.Feed(in, spec.Stdin)
 	}
-	if r.ours[1] != nil {
-		b.copies.Go(func() { b.taken(sandbox.Drain(spec.Stdout, r.ours[1])) })
-		b.copies.Go(func() { b.taken(sandbox.Drain(spec.Stderr, r.ours[2])) })
+	if r.ours[0] != nil { // else it has a terminal
+		b.copies.Go(func() { b.taken(sandbox.Drain(spec.Stdout, r.ours[0])) })
+		b.copies.Go(func() { b.taken(sandbox.Drain(spec.Stderr, r.ours[1])) })
 	}
 	b.watch(p.Wall)
 	p.Limits.Together().Watch(b.over, r.used, func(limit string) { b.stop(limit, 'k') })
 	return b, nil
+}
+
+// execute tells the runner what to execute, with an input where there is one to give, and
+// gives our end of that.
+func (r *runner) execute(s *script, p *reach.Plan, input bool) (in *os.File, err error) {
+	var fds []int
+	if input && r.ours[0] != nil {
+		var theirs *os.File
+		if theirs, in, err = os.Pipe(); err != nil {
+			return nil, err
+		}
+		defer theirs.Close()
+		fds = []int{int(theirs.Fd())}
+	}
+	s.execute(p, len(fds) > 0)
+	encoded, err := s.encode(inPlace, 0, "", "")
+	if err == nil {
+		err = r.conn.pass(encoded, fds)
+	}
+	if err != nil && in != nil {
+		in.Close()
+		in = nil
+	}
+	return in, err
 }
 
 // used is what the command and all that came of it have used.

@@ -2,6 +2,7 @@ package native
 
 import (
 	"encoding/binary"
+	"os"
 
 	"github.com/writ-run/writ/sandbox/calls"
 	"github.com/writ-run/writ/sandbox/reach"
@@ -22,9 +23,9 @@ const (
 )
 
 // become makes the process a runner: it gives up everything, and waits. The order
-// matters: each step needs what a later one takes away. Its streams and its socket are
-// passed along, and where the writ has an agent of ssh, another by which it hands out what
-// hears of the calls that the filter leaves to the daemon.
+// matters: each step needs what a later one takes away. Where its output goes and its socket
+// are passed along, and where the writ has an agent of ssh, another by which it hands out
+// what hears of the calls that the filter leaves to the daemon.
 func (s *script) become(p *reach.Plan, grouped, terminal bool) error {
 	filter, err := calls.Filter(calls.Kind{Listed: p.Listed, Alone: true, Agent: p.Agent})
 	if err != nil {
@@ -52,8 +53,12 @@ func (s *script) become(p *reach.Plan, grouped, terminal bool) error {
 	s.call(unix.SYS_CAPSET, s.bytes(words(unix.LINUX_CAPABILITY_VERSION_3)), s.bytes(make([]byte, 24))) // of process 0: this one
 	s.doing(stepLimits)
 	s.limits(limits)
-	for i := range 3 {
-		s.call(unix.SYS_DUP3, passed(i), num(i), num(0))
+	in := passed(0)
+	if !terminal {
+		in = s.call(unix.SYS_OPENAT, here, s.text(os.DevNull), num(unix.O_RDONLY|unix.O_CLOEXEC), num(0))
+	}
+	for i, stream := range []arg{in, passed(0), passed(1)} {
+		s.call(unix.SYS_DUP3, stream, num(i), num(0))
 	}
 	if terminal {
 		s.call(unix.SYS_IOCTL, num(0), num(unix.TIOCSCTTY), num(0))
@@ -61,17 +66,20 @@ func (s *script) become(p *reach.Plan, grouped, terminal bool) error {
 	s.call(unix.SYS_CLOSE_RANGE, num(3), num(uint32(1<<31-1)), num(unix.CLOSE_RANGE_CLOEXEC))
 	s.doing(stepSeccomp)
 	if p.Agent {
-		s.give(passed(4), s.seccomp(filter, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER))
+		s.give(passed(3), s.seccomp(filter, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER))
 	} else {
 		s.seccomp(filter, 0)
 	}
-	s.serve(passed(3))
+	s.serve(passed(2))
 	return nil
 }
 
-// execute is all that is left to do for a runner.
-func (s *script) execute(p *reach.Plan) {
+// execute is all that is left to do for a runner. An input is passed along.
+func (s *script) execute(p *reach.Plan, input bool) {
 	s.doing(stepDir)
+	if input {
+		s.call(unix.SYS_DUP3, passed(0), num(0), num(0))
+	}
 	s.call(unix.SYS_CHDIR, s.text(inside(p.Dir)))
 	s.doing(stepExec)
 	s.call(unix.SYS_EXECVE, s.text(p.Path), s.texts(p.Argv), s.texts(p.Env))

@@ -18,7 +18,6 @@ import (
 // Foreground is what a command has that a person runs, and a tool's does not.
 type Foreground struct {
 	Terminal *os.File          // its own; nil: the streams of the spec
-	NoInput  bool              // its input is the null device, which programs tell from a pipe that is at its end
 	Tmp      int64             // bytes that its temporary directory holds
 	Home     map[string]string // files in its home, by name
 	Own      []string          // of what it can write, what nobody else reads: nothing is protected in there
@@ -83,7 +82,7 @@ func (d *Driver) inFront(p *plan, fg Foreground) (*runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := c.readyAt(false, fg.Terminal, fg.NoInput)
+	r, err := c.readyAt(false, fg.Terminal)
 	if err == nil {
 		r.front = true
 	}

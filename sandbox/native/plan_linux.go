@@ -170,7 +170,10 @@ func (k *kept) Renew(context.Context) error {
 			return sandbox.ErrUnfit
 		}
 	}
-	err := k.cell.bound()
+	var err error
+	if g := k.cell.group; g != nil && !g.Again() {
+		err = k.cell.bound()
+	}
 	if err == nil && k.last != nil {
 		err = k.cell.protect(k.last.covers)
 	}
