@@ -71,10 +71,11 @@ func filter(k Kind) ([]unix.SockFilter, error) {
 			spans = append(spans, span{nr, v})
 		}
 	}
-	a := assembler{}
-	a.add(bpf.LoadAbsolute{Off: offArch, Size: 4}, bpf.JumpIf{Cond: bpf.JumpEqual, Val: own, SkipTrue: 1}, bpf.RetConstant{Val: refuse | uint32(unix.EPERM)},
-		bpf.LoadAbsolute{Off: offNr, Size: 4})
+	a := assembler{rets: map[uint32]label{}}
 	a.search(spans)
+	known := a.add(bpf.LoadAbsolute{Off: offNr, Size: 4})
+	a.jump(bpf.JumpEqual, own, known, a.end(refuse|uint32(unix.EPERM)))
+	a.add(bpf.LoadAbsolute{Off: offArch, Size: 4})
 	return a.encode()
 }
 
@@ -87,59 +88,101 @@ type span struct {
 	is   verdict
 }
 
-type assembler struct{ code []bpf.Instruction }
+// An assembler writes a filter from its end to its beginning: jumps only lead forward, so
+// where they lead to is there already. The kernel takes its time for each step, and each
+// command has a filter, so ends are shared.
+type assembler struct {
+	code []bpf.Instruction // the last one first
+	rets map[uint32]label  // the nearest end with an action
+}
 
-func (a *assembler) add(code ...bpf.Instruction) { a.code = append(a.code, code...) }
+// A label is an instruction, by its place in code.
+type label int
+
+// reach is how far a conditional jump leads.
+const reach = 255
+
+func (a *assembler) add(i bpf.Instruction) label {
+	a.code = append(a.code, i)
+	return label(len(a.code) - 1)
+}
+
+// to is the number of instructions between the next one that is added and a label.
+func (a *assembler) to(l label) int { return len(a.code) - 1 - int(l) }
+
+// end is where the filter ends with an action.
+func (a *assembler) end(action uint32) label {
+	l, ok := a.rets[action]
+	if !ok || a.to(l) > reach-2 { // two instructions may come before whatever leads here
+		l = a.add(bpf.RetConstant{Val: action})
+		a.rets[action] = l
+	}
+	return l
+}
+
+// near is a label that a conditional jump can lead to, from the instruction after next at
+// the latest.
+func (a *assembler) near(l label) label {
+	if a.to(l) > reach-2 {
+		return a.add(bpf.Jump{Skip: uint32(a.to(l))})
+	}
+	return l
+}
+
+// jump goes on at one label or at another.
+func (a *assembler) jump(op bpf.JumpTest, value uint32, yes, no label) label {
+	yes, no = a.near(yes), a.near(no)
+	return a.add(bpf.JumpIf{Cond: op, Val: value, SkipTrue: uint8(a.to(yes)), SkipFalse: uint8(a.to(no))})
+}
 
 // search goes to the span that the number is in, by halves.
-func (a *assembler) search(spans []span) {
+func (a *assembler) search(spans []span) label {
 	if len(spans) == 1 {
-		a.decide(spans[0].is)
-		return
+		return a.decide(spans[0].is)
 	}
 	mid := len(spans) / 2
-	var low, high assembler
-	low.search(spans[:mid])
-	high.search(spans[mid:])
-	if len(low.code) <= 255 {
-		a.add(bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: uint32(spans[mid].from), SkipTrue: uint8(len(low.code))})
-	} else { // a conditional jump reaches no further
-		a.add(bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: uint32(spans[mid].from), SkipFalse: 1}, bpf.Jump{Skip: uint32(len(low.code))})
-	}
-	a.add(low.code...)
-	a.add(high.code...)
+	high := a.search(spans[mid:])
+	low := a.search(spans[:mid])
+	return a.jump(bpf.JumpGreaterOrEqual, uint32(spans[mid].from), high, low)
 }
 
 // decide ends the filter for one call.
-func (a *assembler) decide(v verdict) {
-	if !v.looks() {
-		a.add(bpf.RetConstant{Val: v.action})
-		return
+func (a *assembler) decide(v verdict) label {
+	next := a.end(v.action)
+	if v.looks() {
+		next = a.when(v.unless, refuse|uint32(unix.EPERM), next)
+		next = a.when(v.ask, leave, next)
 	}
-	a.when(v.ask, leave)
-	a.when(v.unless, refuse|uint32(unix.EPERM))
-	a.add(bpf.RetConstant{Val: allow})
+	return next
 }
 
-// when ends it with an action where all conditions of any one set hold.
-func (a *assembler) when(sets [][]cond, action uint32) {
-	for _, set := range sets {
-		var code []bpf.Instruction
-		for i := len(set) - 1; i >= 0; i-- { // from the end, since each skips what follows it
-			c := set[i]
-			rest := uint8(len(code) + 1) // to after the end
-			test := []bpf.Instruction{bpf.LoadAbsolute{Off: offArgs + 8*uint32(c.arg), Size: 4}}
-			if c.mask != 0 {
-				test = append(test, bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: c.mask})
+// when ends it with an action where all conditions of any one set hold, and goes on where
+// they do not.
+func (a *assembler) when(sets [][]cond, action uint32, next label) label {
+	for i := len(sets) - 1; i >= 0; i-- {
+		set := sets[i]
+		then, other := a.end(action), next
+		for n := len(set) - 1; n >= 0; n-- {
+			c := set[n]
+			then = a.jump(c.op, c.value, then, other)
+			if n > 0 && set[n-1].looksAt(c) || i > 0 && n == 0 && len(sets[i-1]) == 1 && len(set) == 1 && sets[i-1][0].looksAt(c) {
+				continue // the one before has looked there
 			}
-			code = slices.Concat(test, []bpf.Instruction{bpf.JumpIf{Cond: c.op, Val: c.value, SkipFalse: rest}}, code)
+			if c.mask != 0 {
+				then = a.add(bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: c.mask})
+			}
+			then = a.add(bpf.LoadAbsolute{Off: offArgs + 8*uint32(c.arg), Size: 4})
 		}
-		a.add(code...)
-		a.add(bpf.RetConstant{Val: action})
+		next = then
 	}
+	return next
 }
+
+// looksAt reports whether two conditions are about the same bits.
+func (c cond) looksAt(o cond) bool { return c.arg == o.arg && c.mask == o.mask }
 
 func (a *assembler) encode() ([]unix.SockFilter, error) {
+	slices.Reverse(a.code)
 	raw, err := bpf.Assemble(a.code)
 	if err != nil {
 		return nil, err

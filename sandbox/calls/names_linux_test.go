@@ -96,11 +96,73 @@ func TestFilter(t *testing.T) {
 	}
 }
 
+// TestFilterSaysVerdicts holds filters of all kinds against what they were made from, for
+// every call, and for the guarded ones with the arguments that somebody thought of.
+func TestFilterSaysVerdicts(t *testing.T) {
+	info, err := arch.GetInfo("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	holds := func(set []cond, args [4]uint32) bool {
+		return !slices.ContainsFunc(set, func(c cond) bool {
+			v := args[c.arg]
+			if c.mask != 0 {
+				v &= c.mask
+			}
+			return !map[bpf.JumpTest]bool{bpf.JumpEqual: v == c.value, bpf.JumpNotEqual: v != c.value, bpf.JumpBitsSet: v&c.value != 0}[c.op]
+		})
+	}
+	any := func(sets [][]cond, args [4]uint32) bool {
+		return slices.ContainsFunc(sets, func(set []cond) bool { return holds(set, args) })
+	}
+	tried, guarded := 0, 0
+	for n := range 1 << 5 {
+		k := Kind{Listed: n&1 != 0, Alone: n&2 != 0, Watched: n&4 != 0, GVisor: n&8 != 0, Agent: n&16 != 0}
+		run := loaded(t, k)
+		for nr, v := range append(verdicts(k), verdict{action: unknown}) {
+			values := [4][]uint32{{0}, {0}, {0}, {0}}
+			for _, c := range slices.Concat(slices.Concat(v.unless...), slices.Concat(v.ask...)) {
+				values[c.arg] = append(values[c.arg], c.value, c.value+1, ^c.value, c.value|0xffff0000)
+			}
+			for _, x := range values[0] {
+				for _, y := range values[1] {
+					for _, z := range values[2] {
+						args := [4]uint32{x, y, z, values[3][tried%len(values[3])]}
+						want := v.action
+						switch {
+						case any(v.ask, args):
+							want = leave
+						case any(v.unless, args):
+							want = refuse | uint32(unix.EPERM)
+						}
+						if got := run(uint32(info.ID), uint32(nr), args); got != want {
+							t.Fatalf("%+v, call %d of %#x: %#x, want %#x", k, nr, args, got, want)
+						}
+						tried++
+						if want != v.action {
+							guarded++
+						}
+					}
+				}
+			}
+		}
+	}
+	if tried < 100_000 || guarded < 1000 {
+		t.Errorf("only %d questions were asked, %d of them about guards", tried, guarded)
+	}
+}
+
 // x32 marks calls of the ABI of that name, which nothing here has.
 const x32 = 0x40000000
 
 // ask runs a filter.
 func ask(t *testing.T, k Kind, id, nr uint32, args [3]uint32) uint32 {
+	t.Helper()
+	return loaded(t, k)(id, nr, [4]uint32(append(args[:], 0)))
+}
+
+// loaded is a filter, ready to be asked.
+func loaded(t *testing.T, k Kind) func(id, nr uint32, args [4]uint32) uint32 {
 	t.Helper()
 	code, err := Filter(k)
 	if err != nil {
@@ -116,14 +178,16 @@ func ask(t *testing.T, k Kind, id, nr uint32, args [3]uint32) uint32 {
 		t.Fatal(err)
 	}
 	in := make([]byte, 64) // this reader takes numbers the other way round than seccomp has them
-	for at, v := range map[int]uint32{offNr: nr, offArch: id, offArgs: args[0], offArgs + 8: args[1], offArgs + 16: args[2]} {
-		binary.BigEndian.PutUint32(in[at:], v)
+	return func(id, nr uint32, args [4]uint32) uint32 {
+		for _, put := range [][2]uint32{{offNr, nr}, {offArch, id}, {offArgs, args[0]}, {offArgs + 8, args[1]}, {offArgs + 16, args[2]}, {offArgs + 24, args[3]}} {
+			binary.BigEndian.PutUint32(in[put[0]:], put[1])
+		}
+		got, err := vm.Run(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return uint32(got)
 	}
-	got, err := vm.Run(in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return uint32(got)
 }
 
 // TestCallNames: a misspelt name would be ignored, and its call allowed.

@@ -14,7 +14,7 @@ import (
 type runner struct {
 	cell  *cell
 	conn  *conn
-	ours  [2]*os.File // its output and its errors; nil: it has a terminal
+	ours  [2]*os.File     // its output and its errors; nil: it has a terminal
 	calls *calls.Listener // that its filter leaves to the daemon; nil: none
 	again bool            // the cell outlives it
 	front bool            // its command is a person's, who waits for the names under protection to be removed

@@ -47,6 +47,7 @@ type Cover struct {
 	open   func(string) bool
 	plan   *plan
 	begun  uint64 // entries since then appeared
+	heard  heard  // nothing by: changes go unnoticed
 
 	started int64           // by the clock,
 	row     int64           // and when the row that it continues began, or alone;
@@ -129,7 +130,10 @@ func (c *Cover) compute(ctx context.Context) error {
 	c.begun = x.now
 	c.joinRow()
 	p := x.planFor(c.opened)
-	c.plan = p
+	c.plan, c.heard = p, heard{}
+	if p.lasts {
+		c.heard = heard{x, x.version}
+	}
 	if len(p.mounts) > c.finder.opts.MaxMounts {
 		return fmt.Errorf("there are %d places to protect and at most %d can be: make a smaller directory the workspace, or let the tool's policy name what it may change", len(p.mounts), c.finder.opts.MaxMounts)
 	}

@@ -28,6 +28,22 @@ type hold struct {
 	is    id
 	nth   uint64    // of all that were made
 	until time.Time // with no runs: when it is taken away
+	sure  heard     // by this it was there; and nothing was heard of it since
+}
+
+// heard is what was known of a workspace at some time. The zero value is nothing.
+type heard struct {
+	by      *index
+	version uint64
+}
+
+// doubt takes note that something has become of a name.
+func (f *Finder) doubt(path string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if h := f.held[path]; h != nil {
+		h.sure = heard{}
+	}
 }
 
 var errExists = errors.New("a protected name came to be just now")
@@ -153,11 +169,16 @@ func (c *Cover) makeWay() error {
 // one of ours.
 func (f *Finder) hold(c *Cover, p Placeholder) error {
 	rel := strings.TrimPrefix(p.Path, c.Root+"/")
+	if h := f.held[p.Path]; h != nil && h.sure.by != nil && h.sure == c.heard {
+		h.runs++
+		return nil
+	}
 	return in(c.index.top, rel, func(dir int, name string) error {
 		h := f.held[p.Path]
 		now, err := stat(dir, name)
 		if h != nil && err == nil && now.id == h.is {
 			h.runs++
+			h.sure = c.heard
 			return nil
 		}
 		if h == nil {

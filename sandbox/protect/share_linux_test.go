@@ -1,6 +1,7 @@
 package protect
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -161,4 +162,56 @@ func TestInTheWay(t *testing.T) {
 	}
 	finished(t, c)
 	finished(t, named)
+}
+
+// A placeholder that is known to be there is not looked at for each run; what becomes of it
+// is heard, and it is made anew.
+func TestPlaceholderGoesBetweenRuns(t *testing.T) {
+	ws, a, _ := two(t, time.Minute)
+	git := filepath.Join(ws, ".git")
+	if err := os.MkdirAll(filepath.Join(git, "objects"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 { // until it is known
+		finished(t, prepared(t, a, ws, nil))
+	}
+	sure := a.held[filepath.Join(ws, ".envrc")].sure
+	if sure.by == nil {
+		t.Fatal("nothing is known of a placeholder after three runs")
+	}
+	aside := filepath.Join(ws, "aside")
+	for _, c := range []struct {
+		what string
+		do   func() error
+		name string
+	}{
+		{"removed", func() error { return os.Remove(filepath.Join(ws, ".envrc")) }, ".envrc"},
+		{"renamed", func() error { return os.Rename(filepath.Join(ws, ".bashrc"), aside) }, ".bashrc"},
+		{"written over", func() error {
+			other := filepath.Join(ws, "other")
+			if err := os.WriteFile(other, nil, 0o644); err != nil {
+				return err
+			}
+			return errors.Join(os.Rename(other, filepath.Join(ws, ".zshrc")), os.Remove(filepath.Join(ws, ".zshrc")))
+		}, ".zshrc"},
+		{"in a directory that was exchanged", func() error {
+			return errors.Join(os.Rename(git, filepath.Join(ws, "old")), os.MkdirAll(filepath.Join(git, "objects"), 0o755))
+		}, ".git/hooks"},
+	} {
+		path := filepath.Join(ws, c.name)
+		if !exists(path) {
+			t.Fatalf("%s: there is none to begin with", c.name)
+		}
+		if err := c.do(); err != nil {
+			t.Fatal(err)
+		}
+		if exists(path) {
+			t.Fatalf("%s was %s and is there", c.name, c.what)
+		}
+		run := prepared(t, a, ws, nil)
+		if !exists(path) {
+			t.Errorf("%s was %s, and a run began without it", c.name, c.what)
+		}
+		finished(t, run)
+	}
 }

@@ -59,6 +59,9 @@ func (x *index) drain(ctx context.Context, most int) (again bool, err error) {
 	seen := make(map[change]bool, len(changes))
 	moves := 0
 	for _, c := range changes {
+		if dir, ok := x.wds[c.wd]; ok {
+			x.finder.doubt(path.Join(x.root, dir, c.name))
+		}
 		if x.lost(c) {
 			if moves++; moves > maxMoves {
 				return true, nil
