@@ -28,12 +28,13 @@ type box struct {
 	began  time.Time
 	made   chan reply    // what its launcher says of what it was told to do meanwhile
 	silent chan struct{} // closed when it says nothing any more
-	over   chan struct{} // closed when the next three are set
+	over   chan struct{} // closed when those below are set
 
 	exit    sandbox.Exit
 	signal  syscall.Signal // that ended it
 	endErr  error
 	elapsed time.Duration
+	traces  bool // something of it outlives its processes
 
 	mu       sync.Mutex
 	limit    string // why it is being ended
@@ -183,6 +184,7 @@ func (b *box) listen() (failed error) {
 			if !said { // its first process was killed, and all with it
 				b.exited(syscall.WaitStatus(r.A))
 			}
+			b.traces = r.B != 0
 			b.exit.CPU = time.Duration(r.User+r.System) * time.Microsecond
 			return failed
 		}

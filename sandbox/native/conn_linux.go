@@ -59,7 +59,7 @@ const (
 	saysReady   = 'R'
 	saysBox     = 'B' // a box was made; its process is A
 	saysEnded   = 'E' // the command ended with the wait status A
-	saysCleared = 'D' // nothing of it is left
+	saysCleared = 'D' // no process of it is left; B: but something else
 )
 
 // send hands a script over.

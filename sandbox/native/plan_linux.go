@@ -160,13 +160,14 @@ func (p *plan) StartIn(ctx context.Context, in sandbox.Kept) (sandbox.Box, error
 	return b, nil
 }
 
-// Renew implements sandbox.Kept. A box whose command had to be ended is not used again.
+// Renew implements sandbox.Kept. A box whose command had to be ended is not used again, nor
+// one in which it left something for the next.
 func (k *kept) Renew(context.Context) error {
 	if k.last != nil {
 		k.last.mu.Lock()
 		told := k.last.told
 		k.last.mu.Unlock()
-		if told || k.last.endErr != nil {
+		if told || k.last.endErr != nil || k.last.traces {
 			return sandbox.ErrUnfit
 		}
 	}

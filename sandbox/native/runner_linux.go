@@ -21,8 +21,9 @@ type runner struct {
 	made  stamps          // what the mounts over protected names in its view were made for
 }
 
-// fresh are what each run in a cell that is used again has for itself.
-const fresh = unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWIPC
+// fresh are what each run in a cell that is used again has for itself. What outlives its
+// processes besides, memory and queues of System V, ends the cell's use (saysCleared).
+const fresh = unix.CLONE_NEWPID | unix.CLONE_NEWNS
 
 // ready begins a runner. In a cell that is used again it gets a process table, mounts,
 // temporary directories and a home of its own.

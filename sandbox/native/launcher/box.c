@@ -474,6 +474,18 @@ static void orphans(long command, struct rusage *sum)
 	}
 }
 
+// left reports whether memory, semaphores or queues of System V are there, which outlive who
+// made them. (Queues of POSIX nobody in a box may make: RLIMIT_MSGQUEUE.) What cannot be
+// told is taken to be there.
+static int left(void)
+{
+	int of[32]; // struct msginfo, seminfo or shm_info
+
+	return sys(SYS_msgctl, 0, MSG_INFO, (long)of, 0, 0, 0) < 0 || of[0] ||
+	       sys(SYS_semctl, 0, 0, SEM_INFO, (long)of, 0, 0) < 0 || of[7] ||
+	       sys(SYS_shmctl, 0, SHM_INFO, (long)of, 0, 0, 0) < 0 || of[0];
+}
+
 // attend waits for a command, and for what the daemon says meanwhile: t, that it should
 // end; k, that it must; m, that there is something to do, such as a mount before it
 // begins; or a signal's number. A daemon that is gone has said k. Where the command has no init of its
@@ -546,7 +558,7 @@ static void attend(struct job *began, long pid)
 	}
 	if (over)
 		leave(0);
-	say(control, 'D', status, 0, &sum);
+	say(control, 'D', status, first ? 0 : left(), &sum);
 }
 
 // serve does what it is told on one socket, and says how it went on another. They are the

@@ -40,6 +40,9 @@ typedef unsigned short u16;
 #define SYS_prctl __NR_prctl
 #define SYS_ppoll __NR_ppoll
 #define SYS_pidfd_open __NR_pidfd_open
+#define SYS_msgctl __NR_msgctl
+#define SYS_semctl __NR_semctl
+#define SYS_shmctl __NR_shmctl
 
 #define MSG_CTRUNC 0x08
 #define MSG_TRUNC 0x20
@@ -51,6 +54,9 @@ typedef unsigned short u16;
 #define SOL_SOCKET 1
 #define SCM_RIGHTS 1
 #define POLLIN 1
+#define MSG_INFO 12
+#define SEM_INFO 19
+#define SHM_INFO 14
 #define WNOHANG 1
 #define WEXITED 4
 #define WNOWAIT 0x01000000
