@@ -61,7 +61,10 @@ const launcherPids = 3
 type recipe struct {
 	factory *factory
 	root    *root
-	view    []byte // the script that makes the view
+	view    message // makes the view, where the host is seen
+	own     message // makes what each cell has for itself
+	bare    shared  // the view, made already,
+	whole   shared  // and with mounts over protected names
 	mu      sync.Mutex
 	run     [2]*script
 	encoded [2][]byte // scripts of runners: in a cell that is used once, and again
@@ -75,36 +78,55 @@ func (f *factory) newRecipe(p *reach.Plan, show map[string]string) (*recipe, err
 		return nil, err
 	}
 	r := &root{script: &script{}, skeleton: kind, plan: p}
-	r.private(p, newRoot)
+	r.seeProc()
+	r.attach(r.copyOf(kind.at), newRoot)
 	if err := r.showAll(show); err != nil {
 		return nil, err
 	}
 	r.finish()
-	view, err := r.encode(inPlace, 0, "", "")
-	return &recipe{factory: f, root: r, view: view}, err
+	own := &script{}
+	own.settle(r)
+	by := &recipe{factory: f, root: r}
+	var err1, err2 error
+	alone := r.copy()
+	alone.call(unix.SYS_CLOSE, theProc)
+	by.view, err1 = alone.message(inPlace, 0)
+	by.own, err2 = own.message(inPlace, 0)
+	return by, errors.Join(err1, err2)
 }
 
-// newCell makes a cell.
-func (f *factory) newCell(r *recipe) (*cell, error) {
-	conn, pid, err := f.make(r.root.skeleton)
+// newCell makes a cell: in a view that was made before, or with one of its own (nil).
+func (f *factory) newCell(r *recipe, in *template) (*cell, error) {
+	conn, pid, err := f.make(f.box, in)
 	if err != nil {
 		return nil, err
 	}
 	c := &cell{conn: conn, recipe: r, pid: pid}
+	if in != nil {
+		c.made = in.made
+	}
 	if f.groups != nil {
 		if c.group, err = f.groups.New(); err == nil {
 			err = errors.Join(c.group.Add(pid), c.bound())
 		}
 	}
-	if err == nil {
-		err = conn.pass(r.view, nil)
+	parts := []message{r.view, r.own}
+	if in != nil {
+		parts = parts[1:]
+	}
+	for _, m := range parts {
+		if err == nil {
+			err = conn.pass(m.encoded, nil)
+		}
+		if err == nil {
+			conn.later(saysDone, m.script)
+		}
 	}
 	if err != nil {
-		err = c.why(r.root.script, err) // it may have ended before
+		err = c.why(r.own.script, err) // it may have ended before
 		c.end()
 		return nil, err
 	}
-	conn.later(saysDone, r.root.script)
 	return c, nil
 }
 

@@ -53,9 +53,10 @@ func (d *Driver) Plan(ctx context.Context, w writ.Writ, spec sandbox.Spec) (sand
 	return d.plan(w, spec, nil)
 }
 
-// cell makes a box with the view of a plan, by a recipe where there is one already.
-// Where the factory is gone, another one is begun.
-func (d *Driver) cell(p *reach.Plan, show map[string]string, by *recipe) (*cell, error) {
+// cell makes a box with the view of a plan, by a recipe where there is one already, and from
+// a template where others like it follow soon. Where the factory is gone, another one is
+// begun.
+func (d *Driver) cell(p *reach.Plan, show map[string]string, by *recipe, from func(*recipe) (*template, error)) (*cell, error) {
 	for again := range 2 {
 		f, err := d.running()
 		if err != nil {
@@ -65,8 +66,12 @@ func (d *Driver) cell(p *reach.Plan, show map[string]string, by *recipe) (*cell,
 		if by == nil || by.factory != f {
 			by, err = f.newRecipe(p, show)
 		}
+		var in *template
+		if err == nil && from != nil {
+			in, err = from(by)
+		}
 		if err == nil {
-			c, err = f.newCell(by)
+			c, err = f.newCell(by, in)
 		}
 		if err == nil || again > 0 || !errors.Is(err, errFactory) {
 			return c, err
@@ -135,15 +140,11 @@ func (d *Driver) refill(v view, p *reach.Plan, kept covers) {
 	}
 	go func() {
 		for {
-			c, err := d.cell(p, nil, by)
+			c, err := d.cell(p, nil, by, kept.template)
 			var r *runner
 			if err == nil {
 				by = c.recipe
-				if err = c.protect(kept); err != nil {
-					c.end()
-				} else {
-					r, err = c.ready(false)
-				}
+				r, err = c.ready(false)
 			}
 			if !d.ready.put(v, r, err) {
 				return

@@ -21,6 +21,7 @@ type factory struct {
 	pid  int
 	any  skeleton // with all programs of the system
 	only skeleton // with none, for boxes with a list
+	box  message  // that begins one
 
 	groups *cgroup.Root // for what is made here; nil: none
 
@@ -58,7 +59,11 @@ func newFactory(c *conn, pid int) (*factory, error) {
 	s.doing(stepLimits)
 	s.file(oldRoot+"/proc/self/oom_score_adj", []byte("500")) // boxes go first when memory runs out
 	s.watching(oldRoot, 1)
-	if err := f.do(&s); err != nil {
+	err := f.do(&s)
+	if err == nil {
+		f.box, err = beginning()
+	}
+	if err != nil {
 		return nil, f.end(err)
 	}
 	return f, nil
@@ -86,30 +91,50 @@ func gone(err error) error {
 	return err
 }
 
-// make makes a box around a skeleton, which sees the host still, and tells its process. How
-// it went, the box says by itself: others can be made meanwhile.
-func (f *factory) make(k *skeleton) (*conn, int, error) {
-	ours, theirs, err := newPair()
+// make makes a box in a view, or where it sees the host still (nil), and tells its process.
+// How it went, the box says by itself: others can be made meanwhile.
+func (f *factory) make(m message, in *template) (*conn, int, error) {
+	ours, err := f.aside(m, in)
 	if err != nil {
 		return nil, 0, err
 	}
-	f.mu.Lock()
-	err = gone(f.conn.pass(k.encoded, []int{theirs}))
-	f.mu.Unlock()
-	unix.Close(theirs) // or a launcher that is gone would be waited for
-	var box reply
-	if err == nil {
-		box, err = ours.expect(saysBox, k.around)
-	}
-	if errors.Is(err, io.EOF) { // it did not even say why
-		err = errors.Join(err, f.answers())
-	}
+	box, err := ours.expect(saysBox, m.script)
 	if err != nil {
+		err = f.unsaid(err)
 		ours.close()
 		return nil, 0, fmt.Errorf("make a box: %w", err)
 	}
-	ours.later(saysReady, k.around)
+	ours.later(saysReady, m.script)
 	return ours, int(box.A), nil
+}
+
+// aside has the factory do a script in a child, which answers by itself.
+func (f *factory) aside(m message, in *template) (*conn, error) {
+	ours, theirs, err := newPair()
+	if err != nil {
+		return nil, err
+	}
+	fds := []int{theirs}
+	if in != nil {
+		fds = append(fds, int(in.space.Fd()))
+	}
+	f.mu.Lock()
+	err = gone(f.conn.pass(m.encoded, fds))
+	f.mu.Unlock()
+	unix.Close(theirs) // or a launcher that is gone would be waited for
+	if err != nil {
+		ours.close()
+		return nil, err
+	}
+	return ours, nil
+}
+
+// unsaid is an error of waiting for what was done aside, where nothing was even said why.
+func (f *factory) unsaid(err error) error {
+	if errors.Is(err, io.EOF) {
+		return errors.Join(err, f.answers())
+	}
+	return err
 }
 
 // answers asks the factory whether it is there.
@@ -128,13 +153,10 @@ func (f *factory) do(s *script) error {
 	return gone(err)
 }
 
-// box works out the script that makes a box around a skeleton, which takes requests on the
-// socket that is passed along.
-func (k *skeleton) box() (err error) {
+// beginning begins a box, which takes requests on the socket that is passed along.
+func beginning() (message, error) {
 	s := &script{}
 	s.doing(stepSpace)
-	// A mount that came with the namespace is locked; a copy of it is not.
-	s.attach(s.copyOf(k.at), newRoot)
 	s.call(unix.SYS_SETHOSTNAME, s.text("localhost"), num(len("localhost"))) // a name of its own that every machine's files know
 	s.loopback()
 	s.doing(stepDrop)
@@ -143,9 +165,8 @@ func (k *skeleton) box() (err error) {
 	}
 	s.serve(passed(0))
 	uid, gid := everybody()
-	k.around = s
-	k.encoded, err = s.encode(inChild, namespaces, uid, gid)
-	return err
+	b, err := s.encode(aside, namespaces, uid, gid)
+	return message{s, b}, err
 }
 
 // capabilities is how many this kernel knows; where it does not say, as many as there can be.
@@ -173,9 +194,6 @@ func (f *factory) prepare(k *skeleton) error {
 // add has a skeleton that is worked out made. The caller holds the lock.
 func (f *factory) add(k *skeleton, s *script) error {
 	err := f.do(s)
-	if err == nil {
-		err = k.box()
-	}
 	k.built = err == nil
 	return err
 }

@@ -17,26 +17,21 @@ import (
 // else's.
 func TestManyAtOnce(t *testing.T) {
 	f := begun(t)
-	bad := skeleton{around: failing()}
-	uid, gid := everybody()
-	var err error
-	if bad.encoded, err = bad.around.encode(inChild, namespaces, uid, gid); err != nil {
-		t.Fatal(err)
-	}
+	bad := beginsBadly(t)
 	var wg sync.WaitGroup
 	for n := range 64 {
 		wg.Go(func() {
-			k := &f.any
+			m := f.box
 			if n%4 == 0 {
-				k = &bad
+				m = bad
 			}
-			c, pid, err := f.make(k)
+			c, pid, err := f.make(m, nil)
 			if err == nil {
 				defer c.close()
 				err = c.settle()
 			}
 			var failed *failure
-			if k == &bad {
+			if n%4 == 0 {
 				if !errors.As(err, &failed) || failed.Step != "lead nowhere" || failed.Errno != unix.ENOENT {
 					t.Errorf("a box that cannot be made: %v", err)
 				}
@@ -80,7 +75,7 @@ func TestKilledWhileMaking(t *testing.T) {
 		for range 16 {
 			wg.Go(func() {
 				for {
-					c, pid, err := f.make(&f.any)
+					c, pid, err := f.make(f.box, nil)
 					if err != nil {
 						if !errors.Is(err, errFactory) {
 							t.Error(err)

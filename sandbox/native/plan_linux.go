@@ -55,16 +55,18 @@ func (p *plan) Start(ctx context.Context) (sandbox.Box, error) {
 			r, by = p.driver.ready.take(p.view)
 		}
 		ahead := r != nil
-		if !ahead {
-			c, err := p.driver.cell(p.Plan, p.show, by)
-			if err == nil {
+		kept, err := p.cover(ctx)
+		if !ahead && err == nil {
+			var c *cell
+			if c, err = p.driver.cell(p.Plan, p.show, by, kept.template); err == nil {
 				r, err = c.ready(false)
 			}
-			if err != nil {
-				return nil, explain(err)
-			}
 		}
-		b, err := p.runIn(ctx, r)
+		if r == nil {
+			_, undo := kept.done()
+			return nil, errors.Join(explain(err), undo)
+		}
+		b, err := p.runKept(r, kept, err)
 		if err == nil && p.show == nil {
 			p.driver.refill(p.view, p.Plan, b.covers) // now that the command is on its way
 		}
@@ -126,7 +128,7 @@ func (p *plan) Keep(ctx context.Context) (sandbox.Kept, error) {
 	if err := stopped(ctx); err != nil {
 		return nil, err
 	}
-	c, err := p.driver.cell(p.Plan, nil, p.driver.ready.recipe(p.view))
+	c, err := p.driver.cell(p.Plan, nil, p.driver.ready.recipe(p.view), nil)
 	if err != nil {
 		return nil, explain(err)
 	}

@@ -12,12 +12,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A root is the view of one box, being made: a skeleton, and on it what its writ names.
+// A root is a view, being made of what all its boxes share: a skeleton, and on it what its
+// writ names.
 type root struct {
 	*script
 	skeleton *skeleton
 	plan     *reach.Plan
-	fresh    []string // directories of this box's own, in which mount points are made
+	fresh    []string // directories of this view's own, in which mount points are made
 	shown    []string // host paths that were put in
 	covered  []string // temporary directories within them, which are the box's own
 }
@@ -69,20 +70,12 @@ func (r *root) showAll(extra map[string]string) error {
 		r.bind(it.from, newRoot+inside(it.path), it.attrs)
 		r.shown = append(r.shown, it.path)
 	}
-	r.cover()
-	return errors.Join(r.links(), r.hide())
-}
-
-// cover keeps the temporary directories the box's own where more was shown around them.
-func (r *root) cover() {
-	for _, dir := range reach.PrivateDirs[1:] {
-		if real, err := filepath.EvalSymlinks(dir); err != nil || real != dir || !reach.InAny(dir, r.shown) {
-			continue
+	for _, dir := range reach.PrivateDirs[1:] { // which stay a box's own where more was shown around them
+		if real, err := filepath.EvalSymlinks(dir); err == nil && real == dir && reach.InAny(dir, r.shown) {
+			r.covered = append(r.covered, dir)
 		}
-		r.doing("make " + dir)
-		r.attach(r.copyOf(newRoot+reach.PrivateTmp), newRoot+dir)
-		r.covered = append(r.covered, dir)
 	}
+	return errors.Join(r.links(), r.hide())
 }
 
 // system reports whether a path holds, or is in, what programs are made of.
@@ -128,9 +121,9 @@ func (r *root) place(path, from string) error {
 	return nil
 }
 
-// emptied gives the box a directory of its own in place of an empty one of the skeleton.
+// emptied gives the view a directory of its own in place of an empty one of the skeleton.
 func (r *root) emptied(dir string) {
-	if dir == reach.PrivateTmp || slices.Contains(r.fresh, dir) {
+	if slices.Contains(r.fresh, dir) {
 		return
 	}
 	r.tmpfs(newRoot+dir, 0, tiny)
@@ -214,30 +207,36 @@ func (r *root) visible(path string) bool {
 	return reach.InAny(path, r.shown) || reach.InAny(path, r.skeleton.bound)
 }
 
-// finish puts in what the box has for itself, makes the rest unchangeable and enters it.
+// finish makes the view unchangeable and enters it. Somebody who sees no /proc may not mount
+// one later, so there is one.
 func (r *root) finish() {
 	r.doing("make /proc")
 	for _, dir := range r.fresh {
 		r.seal(newRoot + dir)
 	}
 	r.proc(newRoot + "/proc")
-	r.doing(stepLimits)
-	r.watching(newRoot, 2)   // by its own /proc: in the host's, each box would add a file of the same name to look through
-	r.doing("make /dev/pts") // pseudo terminals of its own, which end with what has them open
-	r.mount("devpts", newRoot+"/dev/pts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0600,max=256")
 	r.doing("enter the root")
 	r.enter()
 }
 
-// private makes the temporary directory below base, with the home in it.
-func (s *script) private(p *reach.Plan, base string) {
+// settle gives a box, in the root that it has entered, what it has for itself.
+func (s *script) settle(r *root) {
+	s.renew(r)
+	s.doing(stepLimits)
+	s.watching("", 2)        // by its own /proc: in the host's, each box would add a file of the same name to look through
+	s.doing("make /dev/pts") // pseudo terminals of its own, which end with what has them open
+	s.mount("devpts", "/dev/pts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0600,max=256")
+}
+
+// private makes the temporary directory, with the home in it.
+func (s *script) private(p *reach.Plan) {
 	s.doing("make /tmp")
 	flags := uintptr(0)
 	if p.Listed {
 		flags = unix.MS_NOEXEC
 	}
-	s.tmpfs(base+reach.PrivateTmp, flags, fmt.Sprintf("mode=1777,uid=%d,gid=%d,size=%d,nr_inodes=%d", p.UID, p.GID, p.Tmp, max(p.Tmp>>10, 1024)))
-	home := base + reach.PrivateHome
+	s.tmpfs(reach.PrivateTmp, flags, fmt.Sprintf("mode=1777,uid=%d,gid=%d,size=%d,nr_inodes=%d", p.UID, p.GID, p.Tmp, max(p.Tmp>>10, 1024)))
+	const home = reach.PrivateHome
 	s.mkdir(home, 0o700)
 	if p.Root {
 		s.call(unix.SYS_FCHOWNAT, here, s.text(home), num(p.UID), num(p.GID), num(0))
@@ -250,7 +249,7 @@ func (s *script) private(p *reach.Plan, base string) {
 	}
 }
 
-// renew gives one run, in a mount namespace of its own, a process table's view and
+// renew gives a box, or one run in a mount namespace of its own, a process table's view and
 // temporary directories that are fresh, within a root that was entered before. What the
 // writ shows in there is taken along.
 func (s *script) renew(r *root) {
@@ -268,7 +267,7 @@ func (s *script) renew(r *root) {
 		}
 		all = append(all, kept{at, s.copyOf(at), isDir(path)})
 	}
-	s.private(r.plan, "")
+	s.private(r.plan)
 	for _, k := range all {
 		s.mkdirs("", filepath.Dir(k.at))
 		if k.dir {

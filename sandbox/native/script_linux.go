@@ -3,6 +3,7 @@ package native
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -116,13 +117,31 @@ func (s *script) add(o op) arg {
 	return arg{2, uint64(len(s.ops) - 1)}
 }
 
+// copy is a script that begins alike.
+func (s *script) copy() *script {
+	return &script{slices.Clone(s.ops), slices.Clone(s.steps), slices.Clone(s.data), slices.Clone(s.relocs), s.step}
+}
+
 // A mode is what the launcher does with a script.
 type mode uint32
 
 const (
 	inPlace mode = 1
 	inChild mode = 2
+	aside   mode = 3 // in a child that answers by itself
 )
+
+// A message is a script, ready to be sent.
+type message struct {
+	script  *script
+	encoded []byte
+}
+
+// message is the script, ready to be sent as it is now.
+func (s *script) message(m mode, clone uint64) (message, error) {
+	b, err := s.encode(m, clone, "", "")
+	return message{s, b}, err
+}
 
 const magic = 0x74697277
 

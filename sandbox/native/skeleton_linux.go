@@ -19,9 +19,6 @@ type skeleton struct {
 	empty  []string // what there is nothing in: a box can have it for itself, or mount there
 	bound  []string // host directories that are shown whole
 	built  bool
-
-	around  *script // that makes a box around it
-	encoded []byte
 }
 
 func skeletonFor(listed bool) skeleton {

@@ -35,6 +35,18 @@ func failing() *script {
 	return s
 }
 
+// beginsBadly begins a box that fails.
+func beginsBadly(t *testing.T) message {
+	t.Helper()
+	s := failing()
+	uid, gid := everybody()
+	b, err := s.encode(aside, namespaces, uid, gid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return message{s, b}
+}
+
 // simple is a box with nothing of anybody's in it.
 func simple() *reach.Plan {
 	return &reach.Plan{Limits: reach.Limits{Address: 1 << 40, Data: 1 << 30, Pids: 1000, Files: 100, Size: 1 << 20}, Agent: true, Tmp: 1 << 20}
@@ -44,25 +56,23 @@ func simple() *reach.Plan {
 // is told.
 func TestUnfinished(t *testing.T) {
 	f := begun(t)
-	uid, gid := everybody()
 	for _, again := range []bool{false, true} {
 		for _, viewFails := range []bool{false, true} {
 			by, err := f.newRecipe(simple(), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := failing()
+			usual := f.box
 			if viewFails {
-				by.root.script = s
-				by.view, err = s.encode(inPlace, 0, "", "")
+				by.view, err = failing().message(inPlace, 0)
 			} else {
-				by.root.skeleton = &skeleton{around: s}
-				by.root.skeleton.encoded, err = s.encode(inChild, namespaces, uid, gid)
+				f.box = beginsBadly(t)
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
-			c, err := f.newCell(by)
+			c, err := f.newCell(by, nil)
+			f.box = usual
 			if err == nil {
 				_, err = c.ready(again)
 				c.end()
@@ -91,7 +101,7 @@ func TestNoDescriptors(t *testing.T) {
 	made, refused := 0, 0
 	for _, again := range []bool{false, true} {
 		for room := range 14 {
-			c, err := f.newCell(by)
+			c, err := f.newCell(by, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -25,7 +25,7 @@ struct head {
 	u32 pad;
 };
 
-enum { HERE = 1, CHILD = 2 };
+enum { HERE = 1, CHILD = 2, ASIDE = 3 };
 
 enum { CALL = 1, STORE = 2, INIT = 3, SERVE = 4 };
 
@@ -327,13 +327,14 @@ static void shut(struct job *j)
 		sys(SYS_close, j->fd[n], 0, 0, 0, 0, 0);
 }
 
+// host is the host's /proc, while a box is being made.
+static long host = -1;
+
 static int write_map(long pid, const char *name, char *text)
 {
-	char path[64], *p = path;
-	p = put(p, "/old/proc/"); // where the factory has the host
-	p = put_number(p, pid);
-	p = put(p, name);
-	long fd = sys(SYS_openat, AT_FDCWD, (long)path, O_WRONLY | O_CLOEXEC, 0, 0, 0);
+	char path[64];
+	put(put_number(path, pid), name);
+	long fd = sys(SYS_openat, host, (long)path, O_WRONLY | O_CLOEXEC, 0, 0, 0);
 	if (fd < 0)
 		return (int)fd;
 	long n = sys(SYS_write, fd, (long)text, length(text), 0, 0, 0);
@@ -344,11 +345,6 @@ static int write_map(long pid, const char *name, char *text)
 // base is this process's own mounts, to which it comes back after a command that had a
 // copy of them for itself.
 static long base = -1;
-
-static int apart(u64 clone)
-{
-	return (clone & CLONE_NEWNS) && !(clone & CLONE_NEWUSER);
-}
 
 static void come_back(void)
 {
@@ -381,7 +377,7 @@ static long child(struct job *j)
 {
 	u64 clone = j->head->clone;
 
-	if (apart(clone)) {
+	if (clone & CLONE_NEWNS) {
 		long err = base < 0 ? base : sys(SYS_unshare, CLONE_NEWNS, 0, 0, 0, 0, 0);
 		if (err < 0)
 			return err;
@@ -404,6 +400,7 @@ static long settle(struct job *j)
 	long pid = sys(SYS_clone, j->head->clone | CLONE_PARENT | SIGCHLD, 0, 0, 0, 0, 0);
 	if (pid == 0) {
 		sys(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0, 0);
+		sys(SYS_close, host, 0, 0, 0, 0, 0);
 		sys(SYS_close, gate[1], 0, 0, 0, 0, 0);
 		if (sys(SYS_sendto, gate[0], (long)&ok, 1, MSG_NOSIGNAL, 0, 0) != 1 || sys(SYS_read, gate[0], (long)&ok, 1, 0, 0, 0) != 1)
 			leave(125);
@@ -424,13 +421,16 @@ static long settle(struct job *j)
 	return err < 0 ? err : pid;
 }
 
-// make makes a box, which is told of on its own socket, as it answers there by itself
-// afterwards. Its namespaces take the kernel a while, so a child does that, and others are
-// made meanwhile; the box is this process's child all the same.
-static void make(int factory, struct job *j)
+// aside does a script in a child, which answers by itself on a socket of its own: what takes
+// the kernel a while, as namespaces do, is done while others are begun. The child of a box
+// has a child in turn, with who is who in a user namespace of its own; that one is a child of
+// this process all the same. It is made in the mounts of a second descriptor, where there is
+// one.
+static void aside(int factory, struct job *j)
 {
 	long me = sys(SYS_getpid, 0, 0, 0, 0, 0, 0);
-	long pid = sys(SYS_clone, SIGCHLD, 0, 0, 0, 0, 0);
+	u64 box = j->head->map, clone = box ? 0 : j->head->clone;
+	long pid = sys(SYS_clone, clone | SIGCHLD, 0, 0, 0, 0, 0);
 
 	if (pid > 0)
 		return;
@@ -441,9 +441,15 @@ static void make(int factory, struct job *j)
 	}
 	sys(SYS_close, factory, 0, 0, 0, 0, 0); // or nobody would hear that the factory is gone
 	sys(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0, 0);
-	if (sys(SYS_getppid, 0, 0, 0, 0, 0, 0) != me)
+	if (!(clone & CLONE_NEWPID) && sys(SYS_getppid, 0, 0, 0, 0, 0, 0) != me)
 		leave(0); // it is gone already, and would not be a parent
-	pid = settle(j);
+	if (!box)
+		finish(j);
+	pid = host = sys(SYS_openat, AT_FDCWD, (long)"/old/proc", O_PATH | O_DIRECTORY | O_CLOEXEC, 0, 0, 0); // where the factory has it
+	if (host >= 0 && j->nfds > 1)
+		pid = sys(SYS_setns, j->fd[1], CLONE_NEWNS, 0, 0, 0, 0);
+	if (pid >= 0)
+		pid = settle(j);
 	if (pid < 0)
 		say(j->control, 'F', -2, (int)-pid, 0);
 	leave(0);
@@ -578,13 +584,13 @@ static void serve(int from, int to, int room)
 				here(&j, 'O', 'N');
 			continue;
 		}
-		u64 clone = j.head->clone;
-		if (clone & CLONE_NEWUSER) {
-			make(from, &j);
+		if (j.head->mode == ASIDE) {
+			aside(from, &j);
 			shut(&j);
 			continue;
 		}
-		if (apart(clone) && base < 0)
+		u64 clone = j.head->clone;
+		if ((clone & CLONE_NEWNS) && base < 0)
 			base = sys(SYS_openat, AT_FDCWD, (long)"/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC, 0, 0, 0);
 		long pid = child(&j);
 		shut(&j);
@@ -592,7 +598,7 @@ static void serve(int from, int to, int room)
 			say(to, 'F', -2, (int)-pid, 0);
 		else
 			attend(&j, pid);
-		if (apart(clone))
+		if (clone & CLONE_NEWNS)
 			come_back();
 	}
 }
