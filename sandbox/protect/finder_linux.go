@@ -43,6 +43,7 @@ type Finder struct {
 	used   uint64 // counts uses of roots
 	held   map[string]*hold
 	locks  map[[2]uint64]*lock
+	free   free
 	made   uint64 // placeholders, ever
 	active map[*Cover]bool
 	later  *time.Timer // takes away placeholders that nobody came back for

@@ -3,6 +3,7 @@ package protect
 import (
 	"math"
 	"os"
+	"time"
 
 	"github.com/writ-run/writ/policy"
 	"golang.org/x/sys/unix"
@@ -35,6 +36,7 @@ func (c *Cover) joinRow() {
 	f, began := c.finder, int64(alone)
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.free.look()
 	for o := range f.active {
 		if o != c && (policy.Below(o.Root, c.Root) || policy.Below(c.Root, o.Root)) {
 			began = min(began, o.row, o.started)
@@ -65,8 +67,12 @@ func (c *Cover) joinRow() {
 func (f *Finder) rowAt(dir [2]uint64, owner uint32) int64 {
 	l := f.locks[dir]
 	if l == nil {
+		if f.free.dirs[dir] {
+			return alone
+		}
 		fd, err := unix.Open(lockPath(dir), unix.O_RDWR|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 		if err != nil {
+			f.free.note(dir, err)
 			return alone
 		}
 		defer unix.Close(fd)
@@ -77,6 +83,33 @@ func (f *Finder) rowAt(dir [2]uint64, owner uint32) int64 {
 		return alone
 	}
 	return is.began()
+}
+
+// free are directories that have no lock, as of a time at which the home of locks was as it is
+// now. Runs ask that of each directory above theirs.
+type free struct {
+	home unix.StatxTimestamp // when that was changed last
+	old  bool                // so long ago that whatever changes it now shows
+	dirs map[[2]uint64]bool
+}
+
+// settled is how long nothing has changed where a change would show: times of files go by a
+// coarser clock than the processors'.
+const settled = int64(time.Second)
+
+func (s *free) look() {
+	var is unix.Statx_t
+	err := unix.Statx(unix.AT_FDCWD, lockHome(), 0, unix.STATX_MTIME, &is)
+	if err != nil || s.dirs == nil || is.Mtime != s.home {
+		s.home, s.dirs = is.Mtime, map[[2]uint64]bool{}
+	}
+	s.old = err == nil && ticks()-nanoseconds(s.home) > settled
+}
+
+func (s *free) note(dir [2]uint64, err error) {
+	if s.old && err == unix.ENOENT {
+		s.dirs[dir] = true
+	}
 }
 
 // placesAbove lists a directory and those above it, as locks name them.

@@ -4,8 +4,10 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 )
 
 // What one run made, and another from which it is kept writes when the first has ended, is
@@ -134,4 +136,39 @@ func TestOwnHooks(t *testing.T) {
 	if text, err := os.ReadFile(filepath.Join(ws, "r/.git/hooks/pre-commit")); string(text) != "mine" || err != nil {
 		t.Errorf("%q, %v", text, err)
 	}
+}
+
+// A lock that comes to be is seen, also where it is known that there was none.
+func TestLockAfterNone(t *testing.T) {
+	ws, a, b := two(t, 0)
+	put(t, ws, "sub/x=y")
+	below := filepath.Join(ws, "sub")
+	fd, err := unix.Open(ws, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	is, err := statFD(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(20 * time.Second); !a.free.dirs[is.place()]; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Log("others keep taking locks, so nothing is remembered")
+			break
+		}
+		a.mu.Lock()
+		a.free.look()
+		if a.rowAt(is.place(), 0) != alone {
+			t.Error("a directory without a lock has a row")
+		}
+		a.mu.Unlock()
+	}
+	around := prepared(t, b, ws, nil)
+	run := prepared(t, a, below, nil)
+	if run.row == alone {
+		t.Error("the row of another process was not seen")
+	}
+	finished(t, run)
+	finished(t, around)
 }
