@@ -64,7 +64,7 @@ func New(o Options) (*Finder, error) {
 		o.MaxMounts = defaultMounts
 	}
 	sweepLocks()
-	j, err := openJournal(o.State)
+	j, err := openJournal(o.State, o.Unwatched)
 	if err != nil {
 		return nil, err
 	}

@@ -19,10 +19,11 @@ import (
 type journal struct {
 	file  *os.File
 	known map[string]bool
+	once  bool // for one run, which does not wait for the disk: what a machine leaves that stops in the middle of it, the next run in that directory takes over by its looks
 }
 
 // openJournal removes what was left, and begins anew.
-func openJournal(state string) (*journal, error) {
+func openJournal(state string, once bool) (*journal, error) {
 	if err := os.MkdirAll(state, 0o700); err != nil {
 		return nil, fmt.Errorf("journal of placeholders: %w; give writ a state directory that it can write", err)
 	}
@@ -35,7 +36,7 @@ func openJournal(state string) (*journal, error) {
 		f.Close()
 		return nil, fmt.Errorf("%s is in use by another process; stop that, or use another state directory", path)
 	}
-	j := &journal{file: f, known: map[string]bool{}}
+	j := &journal{file: f, known: map[string]bool{}, once: once}
 	left, err := j.read()
 	var needed []string // by another process
 	if err == nil {
@@ -92,8 +93,10 @@ func (j *journal) note(paths []string) error {
 	if _, err := j.file.Write(b); err != nil {
 		return fmt.Errorf("journal of placeholders: %w", err)
 	}
-	if err := j.file.Sync(); err != nil {
-		return fmt.Errorf("journal of placeholders: %w", err)
+	if !j.once {
+		if err := j.file.Sync(); err != nil {
+			return fmt.Errorf("journal of placeholders: %w", err)
+		}
 	}
 	for _, p := range paths {
 		j.known[p] = true
