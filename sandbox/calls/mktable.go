@@ -2,6 +2,7 @@
 
 // mktable writes the numbers of system calls into files of this package: as tables that the
 // linker lays out, which a program that starts for one command does not have to build.
+
 package main
 
 import (
