@@ -169,7 +169,7 @@ func (a *assembler) when(sets [][]cond, action uint32, next label) label {
 				continue // the one before has looked there
 			}
 			if c.mask != 0 {
-				then = a.add(bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: c.mask})
+				a.add(bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: c.mask})
 			}
 			then = a.add(bpf.LoadAbsolute{Off: offArgs + 8*uint32(c.arg), Size: 4})
 		}
