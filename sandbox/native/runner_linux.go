@@ -22,7 +22,7 @@ type runner struct {
 }
 
 // fresh are what each run in a cell that is used again has for itself. What outlives its
-// processes besides, memory and queues of System V, ends the cell's use (saysCleared).
+// processes besides, queues and memory of System V, the cell's launcher removes.
 const fresh = unix.CLONE_NEWPID | unix.CLONE_NEWNS
 
 // ready begins a runner. In a cell that is used again it gets a process table, mounts,

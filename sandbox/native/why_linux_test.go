@@ -2,6 +2,8 @@ package native
 
 import (
 	"errors"
+	"os"
+	"strconv"
 	"testing"
 	"time"
 
@@ -85,6 +87,32 @@ func TestUnfinished(t *testing.T) {
 	}
 }
 
+// beyondAll is a number above those of all descriptors; those that are free below it are
+// used until the test ends.
+func beyondAll(t *testing.T) int {
+	t.Helper()
+	open, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := 0
+	for _, fd := range open {
+		n, _ := strconv.Atoi(fd.Name())
+		last = max(last, n)
+	}
+	for {
+		fd, err := unix.FcntlInt(0, unix.F_DUPFD_CLOEXEC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if fd > last {
+			unix.Close(fd)
+			return fd
+		}
+		t.Cleanup(func() { unix.Close(fd) })
+	}
+}
+
 // TestNoDescriptors: however many descriptors are left, a runner is made or an error is
 // told soon, and a box that nobody has then is gone.
 func TestNoDescriptors(t *testing.T) {
@@ -105,11 +133,7 @@ func TestNoDescriptors(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			next, err := unix.Dup(0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			unix.Close(next)
+			next := beyondAll(t)
 			if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: uint64(next + room), Max: usual.Max}); err != nil {
 				t.Fatal(err)
 			}

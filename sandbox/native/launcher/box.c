@@ -480,16 +480,36 @@ static void orphans(long command, struct rusage *sum)
 	}
 }
 
-// left reports whether memory, semaphores or queues of System V are there, which outlive who
-// made them. (Queues of POSIX nobody in a box may make: RLIMIT_MSGQUEUE.) What cannot be
-// told is taken to be there.
+// What outlives who made it: queues, semaphores and memory of System V. The kernel says, at
+// a place in what it tells of each kind, how many there are. (Queues of POSIX nobody in a box
+// may make: RLIMIT_MSGQUEUE.)
+static const struct kind {
+	int call, info, stat, at;
+} kinds[] = {{SYS_msgctl, MSG_INFO, MSG_STAT_ANY, 0}, {SYS_semctl, SEM_INFO, SEM_STAT_ANY, 7}, {SYS_shmctl, SHM_INFO, SHM_STAT_ANY, 0}};
+
+static long ask(const struct kind *k, long id, long what, void *told)
+{
+	if (k->call == SYS_semctl)
+		return sys(k->call, id, 0, what, (long)told, 0, 0);
+	return sys(k->call, id, what, (long)told, 0, 0, 0);
+}
+
+// left removes it all, and reports whether something may be left.
 static int left(void)
 {
-	int of[32]; // struct msginfo, seminfo or shm_info
+	int told[64];
 
-	return sys(SYS_msgctl, 0, MSG_INFO, (long)of, 0, 0, 0) < 0 || of[0] ||
-	       sys(SYS_semctl, 0, 0, SEM_INFO, (long)of, 0, 0) < 0 || of[7] ||
-	       sys(SYS_shmctl, 0, SHM_INFO, (long)of, 0, 0, 0) < 0 || of[0];
+	for (const struct kind *k = kinds; k < kinds + 3; k++) {
+		long id, last = ask(k, 0, k->info, told);
+		if (last >= 0 && !told[k->at])
+			continue;
+		for (long i = 0; i <= last; i++)
+			if ((id = ask(k, i, k->stat, told)) >= 0)
+				ask(k, id, IPC_RMID, 0);
+		if (ask(k, 0, k->info, told) < 0 || told[k->at])
+			return 1;
+	}
+	return 0;
 }
 
 // attend waits for a command, and for what the daemon says meanwhile: t, that it should

@@ -54,9 +54,13 @@ typedef unsigned short u16;
 #define SOL_SOCKET 1
 #define SCM_RIGHTS 1
 #define POLLIN 1
+#define IPC_RMID 0
 #define MSG_INFO 12
+#define MSG_STAT_ANY 13
 #define SEM_INFO 19
+#define SEM_STAT_ANY 20
 #define SHM_INFO 14
+#define SHM_STAT_ANY 15
 #define WNOHANG 1
 #define WEXITED 4
 #define WNOWAIT 0x01000000
