@@ -123,6 +123,9 @@ func (d *Desk) takeUp(ctx context.Context, c writ.Call) (writ.Approval, error) {
 	}
 	d.hold(c.ID)
 	got, err := d.agreed(ctx, i, c)
+	if errors.Is(err, errTaken) {
+		err = runs(c.ID)
+	}
 	if err != nil {
 		d.letGo(c.ID)
 		got.ID = c.ID
@@ -208,6 +211,9 @@ func (d *Desk) answered(ctx context.Context, i store.Invocation, c writ.Call) (g
 			}
 		}
 		got, err = d.agreed(ctx, i, c)
+		if errors.Is(err, errTaken) {
+			return got, false, nil
+		}
 		return got, true, err
 	case i.Status == "rejected":
 		return got, true, writ.Fail(writ.Rejected, rejection(i), nil)
@@ -244,9 +250,17 @@ func (d *Desk) agreed(ctx context.Context, i store.Invocation, c writ.Call) (wri
 	return writ.Approval{ID: i.ID, Call: c, Subject: subject, Edited: i.EditOf != "", By: i.By}, err
 }
 
+// errTaken is of an approved call that somebody else has taken up meanwhile: what it was
+// about is otherwise now because it runs, or ran.
+var errTaken = errors.New("somebody else has taken it up")
+
 // drop ends an approved call that cannot run any more, and says why.
 func (d *Desk) drop(ctx context.Context, i store.Invocation, why string, err error) error {
-	return errors.Join(err, d.Cancel(ctx, i.ID, why))
+	failed := d.Cancel(ctx, i.ID, why)
+	if errors.Is(failed, errNotOpen) {
+		return errTaken
+	}
+	return errors.Join(err, failed)
 }
 
 // standing is an invocation as it is now, or the one that a person made of it.

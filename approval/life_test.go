@@ -427,3 +427,25 @@ func (o *office) recall(c writ.Call) error {
 	_, err := o.desk.Recall(o.t.Context(), c)
 	return err
 }
+
+// TestChangedByItsOwnRun: a caller who comes for an approved call at the moment at which
+// another one takes it up is not told that its files changed: they did by that run, and it
+// gets what came of it.
+func TestChangedByItsOwnRun(t *testing.T) {
+	within(t, func(t *testing.T, o *office) {
+		o.inputs = []Input{{Path: "/work/x", Note: "not there"}}
+		r := o.ask(call("clone", 0))
+		o.must(o.answer(r, true))
+		late := o.invocation(r.ID) // as somebody saw it who goes on only later
+		if _, err := o.gate.Do(t.Context(), call("clone", 0)); err != nil || o.ran() != 1 {
+			t.Fatalf("%v, %d runs", err, o.ran())
+		}
+		o.inputs = []Input{{Path: "/work/x", Note: "a directory; what is in it is not bound"}}
+		if got, done, err := o.desk.answered(t.Context(), late, call("clone", 0)); done || err != nil {
+			t.Errorf("%+v, done %t: %v", got, done, err)
+		}
+		if o.state(r.ID) != "used" {
+			t.Error(o.state(r.ID))
+		}
+	})
+}
