@@ -121,7 +121,10 @@ func (x *index) candidates() *wanted {
 		}
 		w.all = append(w.all, candidate{rel: rel, mount: m, class: e.class})
 	}
-	slices.SortFunc(w.all, func(a, b candidate) int { return cmp.Compare(a.rel, b.rel) })
+	// A repository that another one's hooks are in may be both: the strictest holds.
+	slices.SortFunc(w.all, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.rel, b.rel), cmp.Compare(b.mount.How, a.mount.How))
+	})
 	w.all = slices.CompactFunc(w.all, func(a, b candidate) bool { return a.rel == b.rel })
 	return w
 }
