@@ -1,6 +1,9 @@
 package egress
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Folded is the name of a header as the most lenient server reads it: those that hand
 // headers on as variables take capitals for small letters, and some of them every character
@@ -18,9 +21,10 @@ func Folded(name string) string {
 }
 
 // Overrides says whether a header is one by which a request says that it is another one than
-// its method. They have many names, in all of which that word is; the one of the question
-// that browsers ask before they send something changes nothing.
+// its method. They have many names, in all of which that word is, or verb; the one of the
+// question that browsers ask before they send something changes nothing.
 func Overrides(name string) bool {
 	folded := Folded(name)
-	return strings.Contains(folded, "method") && folded != "access-control-request-method"
+	verb := slices.Contains(strings.FieldsFunc(folded, func(r rune) bool { return r == '-' }), "verb")
+	return verb || strings.Contains(folded, "method") && folded != "access-control-request-method"
 }

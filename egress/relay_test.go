@@ -160,6 +160,8 @@ func TestRequests(t *testing.T) {
 		{"a method in a header, in other letters", writ.ClassReadOnly, writ.ClassWrite, get("X_HTTP_Method_Override: DELETE\r\n"), "does not send X_http_method_override", "http method_refused, connect allowed", ""},
 		{"a method in a header, with dots", writ.ClassReadOnly, writ.ClassWrite, get("X.HTTP.Method~Override: DELETE\r\n"), "does not send X.http.method~override", "http method_refused, connect allowed", ""},
 		{"a method in a header of another name", writ.ClassReadOnly, writ.ClassWrite, get("X-Tunneled-Method: DELETE\r\n"), "does not send X-Tunneled-Method", "http method_refused, connect allowed", ""},
+		{"a method in a header that calls it a verb", writ.ClassReadOnly, writ.ClassWrite, get("X-HTTP-Verb: DELETE\r\n"), "does not send X-Http-Verb", "http method_refused, connect allowed", ""},
+		{"a header with that word in another", writ.ClassReadOnly, writ.ClassWrite, get("X-Verbose: 1\r\n"), "served", "http allowed, connect allowed", "GET /x "},
 		{"a method that is only asked about", writ.ClassReadOnly, writ.ClassWrite, get("Access-Control-Request-Method: DELETE\r\n"), "served", "http allowed, connect allowed", "GET /x "},
 		{"an empty one before it", writ.ClassReadOnly, writ.ClassWrite, get("X-HTTP-Method-Override:\r\nX-HTTP-Method-Override: DELETE\r\n"), "does not send X-Http-Method-Override", "http method_refused, connect allowed", ""},
 		{"a body", writ.ClassReadOnly, writ.ClassWrite, get("Content-Length: 2\r\n") + "hi", "sends no body", "http method_refused, connect allowed", ""},

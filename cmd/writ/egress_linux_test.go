@@ -179,3 +179,27 @@ func TestRunIsLogged(t *testing.T) {
 	}
 	w.must("", "ledger", "verify")
 }
+
+// A program does not fill the disk with names that it makes up: what is kept of each is
+// bounded.
+func TestLongNamesInTheLog(t *testing.T) {
+	if !lab.Run(t) {
+		return
+	}
+	w := newWorld(t, "role: developer\nlevel: elevated\noverrides:\n  terminal: full\n", "").init()
+	lab.Names(t, map[string][][]string{"good.test": {{lab.Public}}})
+	o := w.call("shell_command", map[string]any{"reads": []string{"good.test:80"}, "command": `python3 - <<'X'
+import socket
+for n in 20, 65000:
+  s = socket.create_connection(("198.18.0.1", 1080), 5)
+  s.sendall(b"CONNECT " + b"a" * n + b" HTTP/1.1\r\n\r\n")
+  print(s.recv(100).split()[1])
+X`})
+	if o.code != 0 || !strings.HasPrefix(o.out, "b'403'\nb'403'\n") {
+		t.Fatalf("inconclusive: %+v", o)
+	}
+	waitFor(t, func() bool { return strings.Contains(w.must("", "egress", "log", "--json"), `"malformed"`) })
+	if log := w.must("", "egress", "log", "--json"); !strings.Contains(log, strings.Repeat("a", 20)+`"`) || !strings.Contains(log, strings.Repeat("a", 200)) || len(log) > 4000 {
+		t.Errorf("%d bytes: %.2000s", len(log), log)
+	}
+}

@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -113,10 +112,7 @@ type refusals struct {
 
 // mostKept is how much there is for the log; a command that does more is told of by its
 // beginning.
-const (
-	mostKept = 10000
-	longKept = 290 // of a text; the daemon takes 300 bytes
-)
+const mostKept = 10000
 
 // logRun adds what was kept to the log of the daemon, where writ is set up.
 func (a *app) logRun(r *refusals) {
@@ -152,11 +148,6 @@ func (r *refusals) keep(e egress.Event) {
 	}
 	if e.Address.IsValid() {
 		row.Address = e.Address.String()
-	}
-	for _, text := range []*string{&row.Host, &row.Rule, &row.Needs, &row.Detail} { // one that the daemon does not take would keep out the others of its report
-		if len(*text) > longKept {
-			*text = strings.ToValidUTF8((*text)[:longKept], "") + "…"
-		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

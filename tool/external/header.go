@@ -11,10 +11,11 @@ import (
 )
 
 // framing is what HTTP itself needs of a request, or what says where it came from or
-// goes: nobody but the client writes these.
+// goes: nobody but the client writes these. A part of an answer may be a part of a credential
+// in it, which nobody knows for one.
 var framing = []string{
-	"accept-encoding", "alt-used", "client-ip", "connection", "content-length", "expect", "forwarded", "front-end-https", "host", "http2-settings", "keep-alive",
-	"max-forwards", "proxy-connection", "te", "trailer", "transfer-encoding", "true-client-ip", "upgrade", "via", "x-client-ip", "x-cluster-client-ip", "x-host",
+	"accept-encoding", "alt-used", "client-ip", "connection", "content-length", "expect", "forwarded", "front-end-https", "host", "http2-settings", "if-range", "keep-alive",
+	"max-forwards", "proxy-connection", "range", "request-range", "te", "trailer", "transfer-encoding", "true-client-ip", "upgrade", "via", "x-client-ip", "x-cluster-client-ip", "x-host",
 	"x-original-host", "x-original-url", "x-real-ip", "x-rewrite-url",
 }
 

@@ -11,7 +11,7 @@ import (
 // no letter is folded there, and nothing in between is passed over.
 func (r redactor) plain() [][]byte {
 	var out [][]byte
-	for _, form := range r {
+	for _, form := range r.forms {
 		for _, f := range []string{form, url.QueryEscape(form), url.PathEscape(form)} {
 			if !slices.ContainsFunc(out, func(o []byte) bool { return string(o) == f }) {
 				out = append(out, []byte(f))

@@ -1,21 +1,30 @@
 package external
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/hex"
+	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/writ-run/writ/secret"
 )
 
 // redactor takes credentials out of what a server answers. It knows a value as it is and
-// as servers write it back: in base64 at any place of a longer text, in hexadecimal, and
-// each of these percent-encoded, or escaped as in JSON or HTML, in letters of any case. It
-// holds against echoes (debugging pages, errors that quote a request); a server that
-// means to tell the agent a credential knows it, and can.
-type redactor []string
+// as servers write it back: in base64 at any place of a longer text, in hexadecimal or as
+// numbers, and each of these percent-encoded, escaped or quoted (see unescape), some of that
+// several times over, in letters of any case, with anything between the letters that is
+// neither letter nor digit; and of what is longer than a piece, each piece. It holds against
+// echoes (debugging pages, errors that quote a request); a server that means to tell the
+// agent a credential knows it, and can. How long it takes depends on the text alone.
+type redactor struct {
+	forms  []string        // the longest first
+	whole  []string        // as they are, in small letters
+	dense  []string        // and without space
+	short  []string        // letters and digits of those that have no piece
+	pieces map[string]bool // so many letters and digits of the others, from each on
+}
 
 // Redactor takes values out of texts; see redactor. The zero one takes out nothing.
 type Redactor struct{ of redactor }
@@ -36,21 +45,20 @@ func NewRedactor(values ...string) Redactor {
 
 // Clean is the text without them.
 func (r Redactor) Clean(text string) string {
-	if len(r.of) == 0 {
-		return text
-	}
 	return r.of.line(text)
 }
 
 // Equal reports whether two take out the same.
-func (r Redactor) Equal(o Redactor) bool { return slices.Equal(r.of, o.of) }
+func (r Redactor) Equal(o Redactor) bool { return slices.Equal(r.of.forms, o.of.forms) }
 
 // newRedactor is for values, and for the texts that were made of them.
 func newRedactor(values ...string) redactor {
-	var r redactor
+	r := redactor{pieces: map[string]bool{}}
 	add := func(s string) {
-		if len(s) >= shortest && !slices.Contains(r, s) {
-			r = append(r, s)
+		if len(s) >= shortest && !slices.Contains(r.forms, s) {
+			r.forms = append(r.forms, s)
+			r.look(s)
+			r.look(string(plainly(s).text))
 		}
 	}
 	for _, v := range values {
@@ -61,13 +69,39 @@ func newRedactor(values ...string) redactor {
 			add(core)
 			add(strings.NewReplacer("+", "-", "/", "_").Replace(core))
 		}
+		r.look(strings.Trim(fmt.Sprint([]byte(v)), "[]"))
 	}
-	slices.SortFunc(r, func(a, b string) int { return len(b) - len(a) }) // the longest first
+	slices.SortFunc(r.forms, func(a, b string) int { return len(b) - len(a) })
 	return r
 }
 
-// shortest is how short a form may be: a shorter one is found in every text.
-const shortest = 6
+// shortest is how short a form may be: a shorter one is found in every text. A piece is so
+// many letters and digits that no text has them by chance.
+const (
+	shortest = 6
+	enough   = 8 // letters and digits, of a form that has no piece
+	piece    = 12
+)
+
+// look has a form looked for.
+func (r *redactor) look(form string) {
+	all := original(form)
+	add := func(to *[]string, s string, least int) {
+		if len(s) >= least && !slices.Contains(*to, s) {
+			*to = append(*to, s)
+		}
+	}
+	add(&r.whole, string(all.only(anything).text), shortest)
+	add(&r.dense, string(all.only(noSpace).text), shortest)
+	bare := string(all.only(letter).text)
+	if len(bare) < piece {
+		add(&r.short, bare, enough)
+		return
+	}
+	for at := range len(bare) - piece + 1 {
+		r.pieces[bare[at:at+piece]] = true
+	}
+}
 
 // base64Core is what base64 of any text has in it that contains v after a number of
 // bytes that leaves shift when divided by three. The ends depend on what stands there.
@@ -85,21 +119,19 @@ func base64Core(v string, shift int) string {
 // comes after those. Text should go on beyond the limit, so that a form across it is
 // known for one.
 func (r redactor) clean(text string, limit int) string {
+	limit = min(limit, len(text))
 	var b strings.Builder
-	from, at := 0, 0
-	for at < min(limit, len(text)) {
-		n := r.match(text[at:])
-		if n == 0 {
-			at++
-			continue
+	at := 0
+	for _, s := range r.found(text) {
+		if s.from >= limit {
+			break
 		}
-		b.WriteString(text[from:at])
+		b.WriteString(text[at:s.from])
 		b.WriteString(secret.Shown)
-		at += n
-		from = at
+		at = s.to
 	}
-	if from < at {
-		b.WriteString(text[from:at])
+	if at < limit {
+		b.WriteString(text[at:limit])
 	}
 	return b.String()
 }
@@ -107,139 +139,56 @@ func (r redactor) clean(text string, limit int) string {
 // line is clean for a short text.
 func (r redactor) line(text string) string { return r.clean(text, len(text)) }
 
-// match is how many bytes at the beginning of text are a form, or 0.
-func (r redactor) match(text string) int {
-	escape := strings.IndexByte(`%\&+`, text[0]) >= 0
-	for _, form := range r {
-		if !escape && fold(text[0]) != fold(form[0]) {
-			continue // most of them, and cheaper than to find out
-		}
-		if n := matchEscaped(text, form); n > 0 {
-			return n
-		}
-	}
-	return 0
-}
+// A span is a part of a text.
+type span struct{ from, to int }
 
-// matchEscaped goes over a form once, and keeps every place of text it can have come to:
-// a % may be one, or the beginning of an escape.
-func matchEscaped(text, form string) int {
-	places := []int{0}
-	for i := range len(form) {
-		var next []int
-		for _, p := range places {
-			for _, n := range escapes(text[p:], form[i]) {
-				if !slices.Contains(next, p+n) {
-					next = append(next, p+n)
-				}
-			}
-			if gap := broken(text[p:]); i > 0 && gap > 0 {
-				for _, n := range escapes(text[p+gap:], form[i]) {
-					if !slices.Contains(next, p+gap+n) {
-						next = append(next, p+gap+n)
-					}
-				}
-			}
-		}
-		if len(next) == 0 {
-			return 0
-		}
-		places = next
-	}
-	return slices.Max(places)
-}
-
-// broken is how many bytes at the beginning of text only break a line or set what follows
-// apart, as encoders do that write so many characters a line.
-func broken(text string) int {
-	n := 0
-	for n < len(text) && n < 64 {
-		rest := text[n:]
-		switch {
-		case strings.IndexByte(" \t\r\n", rest[0]) >= 0:
-			n++
-		case strings.HasPrefix(rest, `\n`), strings.HasPrefix(rest, `\r`), strings.HasPrefix(rest, `\t`), strings.HasPrefix(rest, "=\n"):
-			n += 2
-		case strings.HasPrefix(rest, "=\r\n"):
-			n += 3
-		default:
-			return n
-		}
-	}
-	return n
-}
-
-// escapes is how many bytes at the beginning of text stand for a character: itself, %XX
-// once or twice, \uXXXX, \xXX, \c, or an entity of HTML.
-func escapes(text string, c byte) []int {
-	var out []int
-	if text == "" {
+// found are the parts of a text that are forms, or pieces of them, in their order and apart.
+func (r redactor) found(text string) []span {
+	if len(r.forms) == 0 {
 		return nil
 	}
-	if fold(text[0]) == fold(c) {
-		out = append(out, 1)
+	var all []span
+	for s, more, n := original(text), true, 0; more && n <= rounds; n++ {
+		all = r.in(all, s)
+		s, more = s.unescaped()
 	}
-	switch text[0] {
-	case '%':
-		for _, lead := range []string{"%", "%25", "%2525"} {
-			if rest, ok := strings.CutPrefix(text, lead); ok && (hexByte(rest, 2, c) || c == ' ' && hexByte(rest, 2, '+')) {
-				out = append(out, len(lead)+2)
-			}
+	slices.SortFunc(all, func(a, b span) int { return cmp.Or(a.from-b.from, b.to-a.to) })
+	out := all[:0]
+	for _, s := range all {
+		if n := len(out); n > 0 && s.from < out[n-1].to {
+			out[n-1].to = max(out[n-1].to, s.to)
+			continue
 		}
-	case '\\':
-		for lead, digits := range map[string]int{`\u`: 4, `\U`: 8, `\x`: 2} {
-			if rest, ok := strings.CutPrefix(text, lead); ok && hexByte(rest, digits, c) {
-				out = append(out, len(lead)+digits)
-			}
-		}
-		if len(text) > 1 && text[1] == c && strings.IndexByte(`/"\'`, c) >= 0 {
-			out = append(out, 2)
-		}
-	case '&':
-		if n := entity(text, c); n > 0 {
-			out = append(out, n)
-		}
-	case '+':
-		if c == ' ' {
-			out = append(out, 1)
-		}
+		out = append(out, s)
 	}
 	return out
 }
 
-func hexByte(text string, digits int, c byte) bool {
-	if len(text) < digits {
-		return false
+// in adds what is found in one reading of a text.
+func (r redactor) in(all []span, s reading) []span {
+	for _, look := range []struct {
+		s     reading
+		forms []string
+	}{{s.only(anything), r.whole}, {s.only(noSpace), r.dense}} {
+		for _, form := range look.forms {
+			all = look.s.find(all, form)
+		}
 	}
-	v, err := strconv.ParseUint(text[:digits], 16, 32)
-	return err == nil && v < 0x80 && fold(byte(v)) == fold(c)
-}
-
-var entities = map[string]byte{"amp": '&', "lt": '<', "gt": '>', "quot": '"', "apos": '\''}
-
-func entity(text string, c byte) int {
-	end := strings.IndexByte(text[:min(len(text), 12)], ';')
-	if end < 2 {
-		return 0
+	bare := s.only(letter)
+	for _, form := range r.short {
+		all = bare.find(all, form)
 	}
-	name := strings.ToLower(text[1:end])
-	if named, ok := entities[name]; ok && named == c {
-		return end + 1
+	for end, last := piece, -1; end <= len(bare.text); end++ {
+		if !r.pieces[string(bare.text[end-piece:end])] {
+			continue
+		}
+		from, to := int(bare.from[end-piece]), int(bare.to[end-1])
+		if last >= end-piece { // it goes on
+			all[len(all)-1].to = to
+		} else {
+			all = append(all, span{from, to})
+		}
+		last = end
 	}
-	number, base := strings.TrimPrefix(name, "#"), 10
-	if rest, ok := strings.CutPrefix(number, "x"); ok {
-		number, base = rest, 16
-	}
-	v, err := strconv.ParseUint(number, base, 32)
-	if name[0] != '#' || err != nil || v > 0x7f || fold(byte(v)) != fold(c) {
-		return 0
-	}
-	return end + 1
-}
-
-func fold(c byte) byte {
-	if 'A' <= c && c <= 'Z' {
-		return c + 'a' - 'A'
-	}
-	return c
+	return all
 }

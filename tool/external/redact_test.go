@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -70,8 +71,56 @@ func TestRedact(t *testing.T) {
 			t.Errorf("%q became %q", text, got)
 		}
 	}
-	if got := redactor(nil).line("anything"); got != "anything" {
+	if got := (redactor{}).line("anything"); got != "anything" {
 		t.Errorf("without credentials: %q", got)
+	}
+}
+
+// What servers quote is known however they quote it, also where a part of it is.
+func TestRedactQuoted(t *testing.T) {
+	const token = "cAnArY-7f3a/9b+Q=tok3n&value"
+	r := newRedactor(token)
+	inJSON := func(s string) string { b, _ := json.Marshal(s); return string(b) }
+	each := func(of, with string) string {
+		return strings.NewReplacer("-", of+"-", "/", of+"/", "+", of+"+", "=", of+"=", "&", of+"&").Replace(with)
+	}
+	for name, text := range map[string]string{
+		"JSON in JSON":          inJSON(inJSON(token)),
+		"three times":           inJSON(inJSON(inJSON(token))),
+		"quoted-printable":      strings.ReplaceAll(token, "=", "=3D"),
+		"and in lines":          strings.ReplaceAll(token[:20], "=", "=3D") + "=\r\n" + token[20:],
+		"in an expression":      regexp.QuoteMeta(token),
+		"in Markdown":           each(`\`, token),
+		"twice":                 each(`\\`, token),
+		"bytes":                 fmt.Sprint([]byte(token)),
+		"bytes of a program":    strings.ReplaceAll(fmt.Sprint([]byte(token)), " ", ", "),
+		"octal":                 strings.NewReplacer("=", `\075`, "&", `\46`).Replace(token),
+		"old JavaScript":        strings.NewReplacer("=", "%u003d", "&", "%u0026").Replace(token),
+		"new JavaScript":        strings.NewReplacer("=", `\u{3d}`, "&", `\u{0026}`).Replace(token),
+		"named in HTML":         strings.NewReplacer("=", "&equals;", "&", "&amp;", "+", "&plus;", "/", "&sol;").Replace(token),
+		"numbers without end":   strings.NewReplacer("/", "&#47", "=", "&#x3D").Replace(token),
+		"a quotation of mail":   token[:9] + "\n> " + token[9:],
+		"lines of HTML":         token[:9] + "<br>\n" + token[9:],
+		"a text of a program":   token[:9] + `" + "` + token[9:],
+		"HTML in a URL":         url.QueryEscape(html.EscapeString(token)),
+		"without its end":       token[:22],
+		"without its beginning": token[6:],
+	} {
+		got := r.line("before " + text + " after")
+		rest := strings.NewReplacer("before ", "", " after", "", "[secret]", "").Replace(got)
+		if letters := strings.Map(func(c rune) rune {
+			if c < 0x80 && letter(byte(c)) {
+				return c
+			}
+			return -1
+		}, rest); !strings.Contains(got, "[secret]") || len(letters) > 0 {
+			t.Errorf("%s leaves %q of %q", name, got, text)
+		}
+	}
+	for _, text := range []string{"canary value tok3n", "=3D\\u003d&amp;%41", "66 101 102"} {
+		if got := r.line(text); got != text {
+			t.Errorf("%q became %q", text, got)
+		}
 	}
 }
 
@@ -121,7 +170,9 @@ func TestRedactIsQuick(t *testing.T) {
 	value := strings.Repeat("%25", 300)
 	began := time.Now()
 	newRedactor(value, strings.Repeat("a", 2000)).clean(strings.Repeat("%25", maxBody/8), maxBody)
-	newRedactor(strings.Repeat("ab", 1000)).clean(strings.Repeat("ab", maxBody/32), maxBody)
+	newRedactor(strings.Repeat("ab", 1000)).clean(strings.Repeat("ab", maxBody/2), maxBody)
+	newRedactor(strings.Repeat("a", 8000)+"b").clean(strings.Repeat("a", maxBody), maxBody)
+	newRedactor(strings.Repeat("%", 8000)+"b").clean(strings.Repeat(`\\u0025`, maxBody/8), maxBody)
 	if took := time.Since(began); took > 20*time.Second {
 		t.Errorf("it took %s", took)
 	}

@@ -173,7 +173,7 @@ func answer(res *http.Response, c Connection, hide redactor, dropped []string) (
 	for _, name := range slices.Sorted(maps.Keys(res.Header)) {
 		// A cookie is a credential that the other side made of ours, and how long an answer was
 		// before ours was taken out says how long ours is.
-		if slices.Contains([]string{"set-cookie", "content-length"}, egress.Folded(name)) {
+		if slices.Contains([]string{"set-cookie", "content-length", "content-range"}, egress.Folded(name)) {
 			continue
 		}
 		for _, v := range res.Header[name] {
@@ -183,6 +183,8 @@ func answer(res *http.Response, c Connection, hide redactor, dropped []string) (
 	b.WriteByte('\n')
 	shown := ""
 	switch {
+	case res.StatusCode == http.StatusPartialContent || strings.HasPrefix(strings.ToLower(res.Header.Get("Content-Type")), "multipart/byteranges"):
+		b.WriteString("[the answer is a part, which cannot be looked at for credentials, and is not shown; ask for the whole]\n")
 	case encoding != "" && !strings.EqualFold(encoding, "identity"):
 		b.WriteString("[the answer is compressed though that was not asked for, so it cannot be looked at for credentials and is not shown]\n")
 	case !utf8.ValidString(text) || strings.ContainsRune(text, 0):
