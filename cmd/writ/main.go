@@ -47,8 +47,18 @@ func main() {
 	log.SetOutput(io.Discard) // net/http tells it what strangers say: they would write on our terminal
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	os.Exit(run(ctx, os.Args[1:], ahead))
+	code := run(ctx, os.Args[1:], ahead)
+	if interrupted { // whoever began this one wants to know, shells in the middle of a loop
+		signal.Reset(os.Interrupt)
+		if p, err := os.FindProcess(os.Getpid()); err == nil && p.Signal(os.Interrupt) == nil {
+			time.Sleep(time.Second)
+		}
+	}
+	os.Exit(code)
 }
+
+// interrupted says that Ctrl-C has ended the command that this program ran.
+var interrupted bool
 
 // collectLater lets a command that is soon over end without collecting its garbage: that
 // would take a part of its time, and all of it goes with the process.

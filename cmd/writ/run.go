@@ -52,8 +52,8 @@ that you have (Go modules, npm, cargo) can be read; what it builds is cached for
 directory alone (writ/build in your cache directory). Package managers are told where
 there is no network. Its PATH has the system's directories, and those of yours that it
 can reach. With a terminal, the command has one of its own: full-screen programs and
-job control work, Ctrl-C reaches the command; without one for its output it has no
-input from the keyboard.
+job control within it work, and Ctrl-C reaches it; it cannot be suspended itself.
+Without one for its output, or in the background, it has no input from the keyboard.
 
 --ssh [USER@]HOST lets it reach a server and sign in there by ssh, as that user, with the
 keys of your own agent (SSH_AUTH_SOCK). They sign for nothing else: only to be that user,
@@ -63,7 +63,8 @@ on a server that shows a key which your known_hosts has for it.
 ipv6, timeout, memory_mib, pids. Flags add to it, and its paths are from where it lies.
 
 Exit code: the command's; 128 and the signal's number where one ended it; 124 after
---timeout; 125 if it was not started, or its output could not be written.`
+--timeout; 125 if it was not started, or its output could not be written; 2 if the
+command line is wrong.`
 
 func (a *app) runCommand() *cobra.Command {
 	var c confined
@@ -119,7 +120,7 @@ func (c *confined) flags(cmd *cobra.Command) {
 	f.StringArrayVar(&c.ssh, "ssh", nil, "a server that it can reach, and sign in at by your own agent of ssh: [USER@]HOST[:PORT], as who you are here unless said (again for more)")
 	f.BoolVar(&c.six, "ipv6", false, "reach those hosts by IPv6 too, where this machine can")
 	f.StringArrayVar(&c.ranges, "allow-range", nil, "addresses that are not public which those hosts may have, such as 10.0.0.0/8 (again for more)")
-	f.StringVar(&c.dir, "dir", "", "directory to run in, and to let it change (default: the current one)")
+	f.StringVar(&c.dir, "dir", ".", "directory to run in, and to let it change")
 	f.Var(&c.timeout, "timeout", "end it after this long")
 	f.BoolVar(&c.noCaches, "no-caches", false, "without your package caches and the build cache")
 	f.StringVar(&c.policy, "policy", "", "a file that says what it can reach")
@@ -167,7 +168,10 @@ func places(paths []string) ([]string, error) {
 
 // confinement is what the flags come to.
 func (c *confined) confinement() (out writ.Confinement, dir string, err error) {
-	if dir, err = place(cmp.Or(c.dir, ".")); err != nil {
+	if c.dir == "" { // such as "$UNSET"
+		return out, "", usagef("--dir is empty; name a directory")
+	}
+	if dir, err = place(c.dir); err != nil {
 		return out, "", err
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {

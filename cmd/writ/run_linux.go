@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
 	"github.com/writ-run/writ"
@@ -187,11 +188,19 @@ func ended(exit sandbox.Exit, number int) error {
 	}
 	switch {
 	case exit.Signal != "":
+		interrupted = number == int(syscall.SIGINT)
 		return exitCode(128 + number)
 	case exit.Code != 0:
 		return exitCode(exit.Code)
 	}
 	return nil
+}
+
+// inFrontOf reports whether a person at a terminal works with this program now: one in the
+// background would be stopped for reading from it, or changing how it works.
+func inFrontOf(fd int) bool {
+	group, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
+	return err == nil && group == unix.Getpgrp()
 }
 
 // inForeground runs a command and passes on what a person at the terminal does, and that
@@ -204,7 +213,7 @@ func inForeground(d *native.Driver, w writ.Writ, spec sandbox.Spec, fg native.Fo
 	defer signal.Stop(signals)
 	in, out := int(os.Stdin.Fd()), int(os.Stdout.Fd())
 	var screen *os.File
-	if term.IsTerminal(in) && term.IsTerminal(out) {
+	if inFrontOf(in) && term.IsTerminal(out) {
 		ours, theirs, err := native.OpenTerminal()
 		if err != nil {
 			return exit, 0, err

@@ -227,6 +227,25 @@ func TestRunAtTerminal(t *testing.T) {
 		t.Errorf("exit %d", code)
 	}
 
+	// Who runs it in a loop wants to know that it was Ctrl-C, as of any program; and who
+	// runs it in the background, that it goes on.
+	cmd = w.onIn(tm, "run", "--", "sleep", "2346")
+	waitFor(t, func() bool { return sleepers("2346") == 1 })
+	tm.types("\x03")
+	if err := cmd.Wait(); cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGINT {
+		t.Errorf("Ctrl-C: %v", err)
+	}
+	sh := exec.Command("bash", "-ic", program+` run -- sh -c 'echo in the background; cat' & wait $!; echo "it ended: $?"`)
+	sh.Env, sh.Dir, sh.Stdin, sh.Stdout, sh.Stderr = append(w.env(), "TERM=xterm"), w.ws, tm.slave, tm.slave, tm.slave
+	sh.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := sh.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { sh.Process.Kill(); sh.Wait() }()
+	tm.waits("does not run in the background", func() bool {
+		return strings.Contains(tm.raw(), "in the background\r\n") && strings.Contains(tm.raw(), "it ended: 0\r\n")
+	})
+
 	cmd = w.onIn(tm, "run", "--", "vim", "-u", "NONE", "-n", "note.txt")
 	tm.waits("shows no editor", func() bool { return strings.Contains(tm.raw(), "note.txt") })
 	tm.types("ihello from vim\x1b:wq\r")

@@ -14,7 +14,7 @@ import (
 
 func (a *app) sandboxCommand() *cobra.Command {
 	return noun("sandbox", "Sandboxes: what runs where, and what is kept for the next call",
-		"  writ sandbox list\n  writ sandbox show box_abc123\n  writ sandbox logs box_abc123 --follow\n  writ sandbox exec box_abc123 -- ls -la\n  writ sandbox kill box_abc123",
+		"  writ sandbox list\n  writ sandbox show box_abc123\n  writ sandbox logs box_abc123 --follow\n  writ sandbox exec box_abc123 -- bash -c 'ls -la'\n  writ sandbox kill box_abc123",
 		a.sandboxList(), a.sandboxShow(), a.sandboxLogs(), a.sandboxExec(), a.sandboxKill())
 }
 

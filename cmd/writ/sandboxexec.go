@@ -16,7 +16,7 @@ the next one. A sandbox in which a call runs is not entered: both would see each
 processes. It takes the passphrase of a person with the role operator or admin, and is
 written down in the ledger as a call of its own, with who made it. It is no shell: for
 one, run it as the command.`,
-		Example: "  writ sandbox exec box_abc123 -- id\n  writ sandbox exec box_abc123 --as alice -- bash -c 'ls -la; env'",
+		Example: "  writ sandbox exec box_abc123 -- bash -c id\n  writ sandbox exec box_abc123 --as alice -- bash -c 'ls -la; env'",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if cmd.ArgsLenAtDash() != 1 || len(args) < 2 || args[0] == "" || args[1] == "" {
 				return usagef("expected %s, and after -- the command: writ sandbox exec ID -- COMMAND", aSandbox)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"path/filepath"
 	"syscall"
 
 	"github.com/writ-run/writ"
@@ -33,8 +34,12 @@ func identity(c writ.Confinement, dir string) (uid, gid int, root bool, err erro
 		return Nobody, Nobody, true, nil
 	}
 	if st.Uid == 0 {
+		remedy := "give it to an unprivileged user (chown -R USER: " + dir + ")"
+		if filepath.Dir(dir) == "/" || InAny(dir, SystemDirs) {
+			remedy = "name a directory that belongs to an unprivileged user"
+		}
 		return 0, 0, true, sandbox.Anywhere(writ.Fail(writ.SandboxUnavailable, fmt.Sprintf(
-			"sandbox_unavailable: %s is to be written and belongs to root, and nothing runs as root; give it to an unprivileged user (chown -R USER: %s)", dir, dir), nil))
+			"sandbox_unavailable: %s is to be written and belongs to root, and nothing runs as root; %s", dir, remedy), nil))
 	}
 	if st.Gid == 0 {
 		st.Gid = Nobody
