@@ -15,7 +15,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
 	"github.com/writ-run/writ"
@@ -196,13 +195,6 @@ func ended(exit sandbox.Exit, number int) error {
 	return nil
 }
 
-// inFrontOf reports whether a person at a terminal works with this program now: one in the
-// background would be stopped for reading from it, or changing how it works.
-func inFrontOf(fd int) bool {
-	group, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
-	return err == nil && group == unix.Getpgrp()
-}
-
 // inForeground runs a command and passes on what a person at the terminal does, and that
 // nobody reads its output any more.
 func inForeground(d *native.Driver, w writ.Writ, spec sandbox.Spec, fg native.Foreground, unread <-chan struct{}) (exit sandbox.Exit, number int, err error) {
@@ -213,7 +205,7 @@ func inForeground(d *native.Driver, w writ.Writ, spec sandbox.Spec, fg native.Fo
 	defer signal.Stop(signals)
 	in, out := int(os.Stdin.Fd()), int(os.Stdout.Fd())
 	var screen *os.File
-	if inFrontOf(in) && term.IsTerminal(out) {
+	if native.InFront(in) && term.IsTerminal(out) {
 		ours, theirs, err := native.OpenTerminal()
 		if err != nil {
 			return exit, 0, err

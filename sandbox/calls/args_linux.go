@@ -39,6 +39,8 @@ const (
 	prioProcess = 0
 	ioprioWho   = 1
 	rareTypes   = 0xc // all but stream, datagram and raw sockets
+
+	ipv6FlowLabels = 32 // IPV6_FLOWLABEL_MGR
 )
 
 // AgentSocket is the path that programs of a box find the agent of ssh by ([Kind.Agent]).
@@ -69,6 +71,9 @@ func guards(k Kind) []guarded {
 		{name: "creat", refuse: when(has(1, setID))},
 		{name: "open", refuse: creating(1)},
 		{name: "openat", refuse: creating(2)},
+		// Limits of another process: what watches over the command may be of the same user,
+		// and waits for nothing that it may not.
+		{name: "prlimit64", refuse: when(not(0, 0))},
 	}
 	if !k.Alone {
 		calls = append(calls, guarded{name: "sched_setaffinity", refuse: when(not(0, 0))})
@@ -82,13 +87,14 @@ func guards(k Kind) []guarded {
 			{not(0, unix.AF_NETLINK), has(1, unix.SOCK_STREAM), has(1, unix.SOCK_DGRAM)}, // both bits: raw
 			{not(0, unix.AF_NETLINK), not(2, 0), not(2, unix.IPPROTO_TCP), not(2, unix.IPPROTO_UDP)},
 		}}
+		labels := when(is(1, unix.IPPROTO_IPV6), is(2, ipv6FlowLabels)) // which outlive who made them
 		if k.Agent {
 			socket.ask = when(is(0, unix.AF_UNIX), among(1, ^uint32(unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK), unix.SOCK_STREAM), is(2, 0))
 			// A descriptor that is sent to the agent is closed by the daemon, and must not keep it.
-			calls = append(calls, guarded{name: "setsockopt", refuse: when(is(1, unix.SOL_SOCKET), is(2, unix.SO_LINGER))})
+			labels = append(labels, []cond{is(1, unix.SOL_SOCKET), is(2, unix.SO_LINGER)})
 			calls = append(calls, guarded{name: "connect", ask: [][]cond{{is(2, unix.SizeofSockaddrUnix)}, {is(2, uint32(agentAddress))}, {is(2, uint32(agentAddress)+1)}}})
 		}
-		calls = append(calls, socket)
+		calls = append(calls, socket, guarded{name: "setsockopt", refuse: labels})
 	}
 	if k.Alone && !k.Watched {
 		return calls
@@ -97,9 +103,8 @@ func guards(k Kind) []guarded {
 	if k.GVisor {
 		priority = append(priority, []cond{has(2, 1<<31)}) // below zero
 	}
-	// Limits and scheduling of other processes of the same user.
+	// Scheduling of other processes of the same user.
 	return append(calls,
-		guarded{name: "prlimit64", refuse: when(not(0, 0))},
 		guarded{name: "sched_setscheduler", refuse: when(not(0, 0))},
 		guarded{name: "sched_setparam", refuse: when(not(0, 0))},
 		guarded{name: "sched_setattr", refuse: when(not(0, 0))},

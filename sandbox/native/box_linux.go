@@ -14,6 +14,7 @@ import (
 	"github.com/writ-run/writ/sandbox"
 	"github.com/writ-run/writ/sandbox/reach"
 	"github.com/writ-run/writ/sandbox/usage"
+	"golang.org/x/sys/unix"
 )
 
 // A box is one command in a cell.
@@ -213,6 +214,20 @@ func (b *box) stop(limit string, how byte) {
 	b.runner.cell.conn.tell(how)
 	if how == 't' {
 		time.AfterFunc(b.grace, func() { b.stop(limit, 'k') })
+	} else {
+		time.AfterFunc(deaf, b.force)
+	}
+}
+
+// deaf is how long a launcher may take to do what it must at once.
+const deaf = 3 * time.Second
+
+// force ends a cell whose launcher does not, and with it everything in there.
+func (b *box) force() {
+	select {
+	case <-b.silent: // it has ended
+	default:
+		unix.Kill(b.runner.cell.pid, unix.SIGKILL)
 	}
 }
 
@@ -228,7 +243,7 @@ func (b *box) Wait(ctx context.Context) (sandbox.Exit, error) {
 	defer b.mu.Unlock()
 	exit := b.exit
 	exit.Limit, exit.Elapsed = b.limit, b.elapsed
-	if exit.Limit == "" && exit.Code != 0 {
+	if exit.Limit == "" && (exit.Code != 0 || b.endErr != nil) {
 		exit.Limit = exit.Met
 	}
 	var f *failure
@@ -239,6 +254,8 @@ func (b *box) Wait(ctx context.Context) (sandbox.Exit, error) {
 	case errors.As(b.endErr, &f):
 		exit.Code = -1
 		return exit, explain(b.endErr)
+	case b.endErr != nil && exit.Limit != "": // it was ended with the command, or for it
+		exit.Code, exit.Signal = -1, syscall.SIGKILL.String()
 	case b.endErr != nil:
 		exit.Code = -1
 		return exit, writ.Fail(writ.Internal, "the launcher of the box ended without a report", b.endErr)

@@ -89,6 +89,13 @@ func (d *Driver) inFront(p *plan, fg Foreground) (*runner, error) {
 	return r, err
 }
 
+// InFront reports whether a person at a terminal works with this program now: one in the
+// background would be stopped for reading from it, or for changing how it works.
+func InFront(terminal int) bool {
+	group, err := unix.IoctlGetInt(terminal, unix.TIOCGPGRP)
+	return err == nil && group == unix.Getpgrp()
+}
+
 // OpenTerminal makes a pseudo terminal: ours is what a person's terminal is joined to,
 // theirs is for the command.
 func OpenTerminal() (ours, theirs *os.File, err error) {

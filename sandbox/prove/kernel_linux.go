@@ -73,6 +73,7 @@ func otherProcesses(no refuser) {
 	no("process_madvise", unix.SYS_PROCESS_MADVISE, "-1,0,0,0,0", denied)
 	no("process_mrelease", unix.SYS_PROCESS_MRELEASE, "-1,0", denied)
 	no("pidfd_getfd", unix.SYS_PIDFD_GETFD, "-1,0,0", denied)
+	no("prlimit by number", unix.SYS_PRLIMIT64, "os.getpid(),7,0,0", denied)
 	no("kcmp", unix.SYS_KCMP, "os.getpid(),os.getpid(),0,0,0", denied)
 	no("migrate_pages", unix.SYS_MIGRATE_PAGES, "0,0,0,0", denied)
 	no("move_pages", unix.SYS_MOVE_PAGES, "0,0,0,0,0,0", denied)

@@ -536,8 +536,13 @@ static void attend(struct job *began, long pid)
 	if (p[1].fd < 0 || (first && p[2].fd < 0))
 		sys(SYS_kill, pid, SIGKILL, 0, 0, 0, 0);
 	while (p[1].fd >= 0) {
-		if (sys(SYS_ppoll, (long)p, 3, 0, 0, 0, 0) < 0)
+		long got = sys(SYS_ppoll, (long)p, 3, 0, 0, 0, 0);
+		if (got == -EINTR)
 			continue;
+		if (got < 0) { // it cannot hear anything any more
+			sys(SYS_kill, pid, SIGKILL, 0, 0, 0, 0);
+			break;
+		}
 		if (p[1].revents)
 			break;
 		if (p[2].revents) {
