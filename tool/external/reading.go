@@ -74,7 +74,7 @@ func plainly(text string) reading {
 // unescaped is the reading with what stands for another byte replaced by that, once; and
 // whether there was any.
 func (s reading) unescaped() (reading, bool) {
-	if bytes.IndexAny(s.text, "%\\&=<") < 0 {
+	if !bytes.ContainsAny(s.text, "%\\&=<") {
 		return s, false
 	}
 	out, any := blank(len(s.text)), false
