@@ -245,17 +245,8 @@ func (p *Pass) mayLog() bool {
 	return ok
 }
 
-// said is how long a text of the log may be: programs choose some of them, names of hosts
-// for example, and a log is kept.
-const said = 290
-
 // say logs what came of something.
 func (p *Pass) say(e Event) {
 	e.Call, e.Agent = p.run.Call, p.run.Agent
-	for _, text := range []*string{&e.Host, &e.Rule, &e.Detail} {
-		if len(*text) > said {
-			*text = strings.ToValidUTF8((*text)[:said], "") + "…"
-		}
-	}
-	p.run.Log(e)
+	p.run.Log(e.Kept())
 }

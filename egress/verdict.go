@@ -2,6 +2,7 @@ package egress
 
 import (
 	"net/netip"
+	"strings"
 	"time"
 )
 
@@ -57,4 +58,18 @@ type Event struct {
 	Sent    int64          `json:"sent"`
 	Got     int64          `json:"received"`
 	Took    time.Duration  `json:"took"`
+}
+
+// kept is how long a text of the log may be, in bytes: programs choose some of them, names
+// of hosts for example.
+const kept = 290
+
+// Kept is the event as a log keeps it.
+func (e Event) Kept() Event {
+	for _, text := range []*string{&e.Host, &e.Rule, &e.Detail} {
+		if len(*text) > kept {
+			*text = strings.ToValidUTF8((*text)[:kept], "") + "…"
+		}
+	}
+	return e
 }

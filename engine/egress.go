@@ -175,6 +175,7 @@ const (
 )
 
 func (t *told) add(ev egress.Event) {
+	ev = ev.Kept() // what signs for a call tells of itself
 	t.e.metrics.left(ev)
 	row := store.Egress{
 		Call: ev.Call, Agent: ev.Agent, Kind: ev.Kind, Host: ev.Host, Verdict: string(ev.Verdict), Class: ev.Class, Rule: ev.Rule, Detail: ev.Detail,

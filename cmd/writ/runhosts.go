@@ -137,6 +137,7 @@ func (a *app) logRun(r *refusals) {
 }
 
 func (r *refusals) keep(e egress.Event) {
+	e = e.Kept() // one that the daemon does not take would keep out the others of its report
 	row := client.Egress{
 		At: e.At.UTC().Format(ledger.TimeFormat), Kind: e.Kind, Host: e.Host, Verdict: string(e.Verdict), Class: e.Class, Detail: e.Detail,
 		Sent: e.Sent, Received: e.Got, Micros: e.Took.Microseconds(),
