@@ -131,19 +131,22 @@ func (d *Driver) gone(f *factory) {
 	}
 }
 
-// refill makes boxes ahead, one after the other, while nobody waits for it. Protected
-// names are kept in them as they were for the run that wants more.
-func (d *Driver) refill(v view, p *reach.Plan, kept covers) {
-	by, wanted := d.ready.wants(v)
-	if !wanted {
+// refill makes boxes ahead, one after the other, while nobody waits for it, by the recipe
+// of the one that was used. Protected names are kept in them as they were for the run that
+// wants more. For a factory that is gone there is none: who needs a box begins another.
+func (d *Driver) refill(v view, by *recipe, kept covers) {
+	if !d.ready.wants(v) {
 		return
 	}
 	go func() {
 		for {
-			c, err := d.cell(p, nil, by, kept.template)
+			var c *cell
 			var r *runner
+			in, err := kept.template(by)
 			if err == nil {
-				by = c.recipe
+				c, err = by.factory.newCell(by, in)
+			}
+			if err == nil {
 				r, err = c.ready(false)
 			}
 			if !d.ready.put(v, r, err) {

@@ -68,7 +68,7 @@ func (p *plan) Start(ctx context.Context) (sandbox.Box, error) {
 		}
 		b, err := p.runKept(r, kept, err)
 		if err == nil && p.show == nil {
-			p.driver.refill(p.view, p.Plan, b.covers) // now that the command is on its way
+			p.driver.refill(p.view, r.cell.recipe, b.covers) // now that the command is on its way
 		}
 		if err == nil {
 			return b, nil

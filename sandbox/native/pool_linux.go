@@ -63,12 +63,12 @@ func (p *pool) recipe(v view) *recipe {
 	return nil
 }
 
-// wants reports whether more should be made of a view, and how; whoever asked does so.
-func (p *pool) wants(v view) (*recipe, bool) {
+// wants reports whether more should be made of a view; whoever asked does so.
+func (p *pool) wants(v view) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		return nil, false
+		return false
 	}
 	if p.stock == nil {
 		p.stock = map[string]*shelf{}
@@ -80,14 +80,14 @@ func (p *pool) wants(v view) (*recipe, bool) {
 		time.AfterFunc(idleTime, func() { p.expire(v.key) })
 	}
 	if s.filling || len(s.runners) >= ahead {
-		return nil, false
+		return false
 	}
 	if s.stamp != v.stamp {
 		p.clear(s)
 		s.stamp, s.recipe = v.stamp, nil
 	}
 	s.filling = true
-	return s.recipe, true
+	return true
 }
 
 // put puts one that was made with those that are ready, and reports whether there is
