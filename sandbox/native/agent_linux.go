@@ -163,10 +163,10 @@ func (p *plan) signIn(r *runner, out io.Closer) error {
 	// Nobody listens there: it is for programs that look whether there is a socket.
 	s.call(unix.SYS_MKNODAT, here, s.text(calls.AgentSocket), num(uint32(unix.S_IFSOCK|0o666)), num(0))
 	s.seal(sshDir)
-	encoded, err := s.encode(inPlace, 0, "", "")
+	ready, err := s.message(inPlace, 0)
 	if err != nil {
 		return err
 	}
 	r.cell.conn.tell('m') // while it waits for the runner
-	return r.cell.mount(&mounting{script: s, encoded: encoded})
+	return r.cell.mount(&mounting{message: ready})
 }

@@ -35,9 +35,8 @@ type stamps []protect.Stamp
 
 // A mounting is a script that makes mounts over protected names, ready to be sent.
 type mounting struct {
-	script  *script
-	encoded []byte
-	whole   stamps // it makes all of those
+	message
+	whole stamps // it makes all of those
 }
 
 // since is what is not mounted yet in a view; nil: nothing. What all of it comes to is
@@ -66,8 +65,8 @@ func (r *recipe) since(all covers, made stamps) (*mounting, error) {
 	if len(s.ops) == 0 {
 		return nil, nil
 	}
-	encoded, err := s.encode(inPlace, 0, "", "")
-	m := &mounting{s, encoded, nil}
+	ready, err := s.message(inPlace, 0)
+	m := &mounting{ready, nil}
 	if err == nil && len(made) == 0 && want != nil {
 		m.whole = want
 		r.mounts.Store(m)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -121,6 +122,7 @@ func (f *factory) aside(m message, in *template) (*conn, error) {
 	f.mu.Lock()
 	err = gone(f.conn.pass(m.encoded, fds))
 	f.mu.Unlock()
+	runtime.KeepAlive(in)
 	unix.Close(theirs) // or a launcher that is gone would be waited for
 	if err != nil {
 		ours.close()

@@ -109,8 +109,11 @@ func (c *conn) given(s *script) (fd int, err error) {
 	var n, nr, flags int
 	var failed error
 	err = raw.Read(func(from uintptr) bool {
-		n, nr, flags, _, failed = unix.Recvmsg(int(from), b, rights, unix.MSG_CMSG_CLOEXEC)
-		return failed != unix.EAGAIN && failed != unix.EINTR
+		for {
+			if n, nr, flags, _, failed = unix.Recvmsg(int(from), b, rights, unix.MSG_CMSG_CLOEXEC); failed != unix.EINTR {
+				return failed != unix.EAGAIN
+			}
+		}
 	})
 	switch err := errors.Join(err, failed); {
 	case err != nil:

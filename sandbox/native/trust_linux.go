@@ -26,12 +26,12 @@ func (p *plan) trust(r *runner, out io.Closer) error {
 	p.Env = c.Over(p.Env)
 	s := &script{}
 	s.instead(c.Files)
-	encoded, err := s.encode(inPlace, 0, "", "")
+	ready, err := s.message(inPlace, 0)
 	if err != nil {
 		return err
 	}
 	r.cell.conn.tell('m') // while it waits for the runner
-	return r.cell.mount(&mounting{script: s, encoded: encoded})
+	return r.cell.mount(&mounting{message: ready})
 }
 
 // instead shows files in place of others, within the root that was entered. They are made
