@@ -462,6 +462,18 @@ func TestGiveBack(t *testing.T) {
 	if err := sleeper.Wait(); err == nil || err.Error() != "signal: killed" {
 		t.Errorf("what was left in a group that was given back ended so: %v", err)
 	}
+
+	short := exec.Command("sleep", "100")
+	must(t, short.Start())
+	must(t, third.Add(short.Process.Pid))
+	third.GiveBack()
+	fourth, err := r.New() // which looks at the third
+	must(t, err)
+	must(t, short.Process.Kill())
+	short.Wait()
+	if fifth, err := r.New(); err != nil || fifth != third || fourth == third {
+		t.Errorf("a group whose last process has just ended was not used again, or before it had: %v", err)
+	}
 	must(t, r.Close())
 	for _, dir := range append(dirs, third.dirs...) {
 		if _, err := os.Stat(dir); err == nil {

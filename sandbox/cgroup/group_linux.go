@@ -15,10 +15,11 @@ type Group struct {
 	root  *Root
 	dirs  []string // one a hierarchy
 	procs []control
+	apart bool      // a process may be in it in some hierarchies only
 	given time.Time // back; guarded by the root
 
 	memory, swap, killed, bytes control
-	pids, refused               control
+	pids, refused, count        control
 	memoryUnified               bool
 
 	mu     sync.Mutex
@@ -63,7 +64,7 @@ func (g *Group) files(p place, dir string) {
 	for _, c := range p.has {
 		switch {
 		case c == pids:
-			g.pids, g.refused = openControl(dir, "pids.max"), openControl(dir, "pids.events")
+			g.pids, g.refused, g.count = openControl(dir, "pids.max"), openControl(dir, "pids.events"), openControl(dir, "pids.current")
 		case c == memory && p.unified:
 			g.memoryUnified = true
 			g.memory, g.swap = openControl(dir, "memory.max"), openControl(dir, "memory.swap.max")
@@ -80,6 +81,7 @@ func (g *Group) files(p place, dir string) {
 func (g *Group) Add(pid int) error {
 	for _, f := range g.procs {
 		if err := f.put(strconv.Itoa(pid)); err != nil {
+			g.apart = true
 			return fmt.Errorf("put process %d into its control group: %w", pid, err)
 		}
 	}
@@ -149,7 +151,7 @@ func (g *Group) Close() error {
 	for i := range g.procs {
 		g.procs[i].close()
 	}
-	for _, f := range []*control{&g.memory, &g.swap, &g.killed, &g.bytes, &g.pids, &g.refused} {
+	for _, f := range []*control{&g.memory, &g.swap, &g.killed, &g.bytes, &g.pids, &g.refused, &g.count} {
 		f.close()
 	}
 	for _, dir := range g.dirs {

@@ -48,7 +48,7 @@ func (d *Driver) tryAgent(ctx context.Context) error {
 	}
 	confined.SSH = []writ.SignIn{{Host: "nobody.invalid:22"}}
 	return d.inCell(ctx, confined, ws, func(c *cell) error {
-		r, err := c.ready(false)
+		r, err := c.ready()
 		if err != nil {
 			c.end()
 			return err

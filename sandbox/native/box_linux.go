@@ -100,7 +100,7 @@ func (r *runner) execute(s *script, p *reach.Plan, input bool) (in *os.File, err
 
 // used is what the command and all that came of it have used.
 func (r *runner) used() (usage.Use, error) {
-	if r.again { // the launcher has those before it on its account
+	if r.cell.again { // the launcher has those before it on its account
 		return usage.Below(r.cell.pid)
 	}
 	return usage.Of(r.cell.pid)
@@ -139,7 +139,7 @@ func (b *box) letGo() {
 	defer b.mu.Unlock()
 	b.ended = true
 	b.exit.Met = b.met()
-	if b.runner.again {
+	if b.runner.cell.again {
 		return
 	}
 	b.runner.cell.end()

@@ -16,6 +16,7 @@ type cell struct {
 	conn   *conn
 	recipe *recipe
 	pid    int           // of its first process
+	again  bool          // commands run in it one after the other
 	group  *cgroup.Group // nil: none
 	ending sync.Once
 	made   stamps // what its mounts over protected names were made for
@@ -62,12 +63,11 @@ type recipe struct {
 	factory *factory
 	root    *root
 	view    message // makes the view, where the host is seen
-	own     message // makes what each cell has for itself
+	own     message // makes what a cell that is used again has for itself
 	bare    shared  // the view, made already,
 	whole   shared  // and with mounts over protected names
 	mu      sync.Mutex
-	run     [2]*script
-	encoded [2][]byte // scripts of runners: in a cell that is used once, and again
+	run     [2]*message // scripts of runners: in a cell that is used once, and again
 	mounts  atomic.Pointer[mounting]
 }
 
@@ -95,13 +95,14 @@ func (f *factory) newRecipe(p *reach.Plan, show map[string]string) (*recipe, err
 	return by, errors.Join(err1, err2)
 }
 
-// newCell makes a cell: in a view that was made before, or with one of its own (nil).
-func (f *factory) newCell(r *recipe, in *template) (*cell, error) {
+// newCell makes a cell, for one command or for more: in a view that was made before, or with
+// one of its own (nil).
+func (f *factory) newCell(r *recipe, again bool, in *template) (*cell, error) {
 	conn, pid, err := f.make(f.box, in)
 	if err != nil {
 		return nil, err
 	}
-	c := &cell{conn: conn, recipe: r, pid: pid}
+	c := &cell{conn: conn, recipe: r, pid: pid, again: again}
 	if in != nil {
 		c.made = in.made
 	}
@@ -110,17 +111,11 @@ func (f *factory) newCell(r *recipe, in *template) (*cell, error) {
 			err = errors.Join(c.group.Add(pid), c.bound())
 		}
 	}
-	parts := []message{r.view, r.own}
-	if in != nil {
-		parts = parts[1:]
+	if err == nil && in == nil {
+		err = c.soon(r.view)
 	}
-	for _, m := range parts {
-		if err == nil {
-			err = conn.pass(m.encoded, nil)
-		}
-		if err == nil {
-			conn.later(saysDone, m.script)
-		}
+	if err == nil && again {
+		err = c.soon(r.own) // else its one runner does
 	}
 	if err != nil {
 		err = c.why(r.own.script, err) // it may have ended before
@@ -130,30 +125,41 @@ func (f *factory) newCell(r *recipe, in *template) (*cell, error) {
 	return c, nil
 }
 
+// soon has the cell's launcher do what a message says. How it went is heard before anything
+// else is.
+func (c *cell) soon(m message) error {
+	if err := c.conn.pass(m.encoded, nil); err != nil {
+		return err
+	}
+	c.conn.later(saysDone, m.script)
+	return nil
+}
+
 // runner is the script of a runner that takes its descriptors along: its streams and its
 // socket, in this order.
-func (r *recipe) runner(again, terminal bool) (*script, []byte, error) {
+func (r *recipe) runner(again, terminal bool) (message, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	n := 0
+	known, flags := &r.run[0], uint64(0)
+	s := &script{}
 	if again {
-		n = 1
+		known, flags = &r.run[1], fresh
 	}
-	if r.run[n] != nil && !terminal {
-		return r.run[n], r.encoded[n], nil
+	if *known != nil && !terminal {
+		return **known, nil
 	}
-	s, flags := &script{}, uint64(0)
 	if again {
-		flags = fresh
 		s.renew(r.root)
 		s.init()
+	} else {
+		s.settle(r.root)
 	}
 	if err := s.become(r.root.plan, r.factory.groups != nil, terminal); err != nil {
-		return nil, nil, err
+		return message{}, err
 	}
-	b, err := s.encode(inChild, flags, "", "")
+	m, err := s.message(inChild, flags)
 	if err == nil && !terminal {
-		r.run[n], r.encoded[n] = s, b
+		*known = &m
 	}
-	return s, b, err
+	return m, err
 }

@@ -104,8 +104,7 @@ func (c *cell) protect(all covers) error {
 	}
 	m, err := c.recipe.since(all, c.made)
 	if err == nil && m != nil {
-		err = c.conn.pass(m.encoded, nil)
-		c.conn.later(saysDone, m.script)
+		err = c.soon(m.message)
 	}
 	if err == nil {
 		c.made = want

@@ -20,12 +20,12 @@ func TestDeaf(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, again := range []bool{false, true} {
-		c, err := f.newCell(by, nil)
+		c, err := f.newCell(by, again, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer c.end()
-		r, err := c.ready(again)
+		r, err := c.ready()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -53,11 +53,11 @@ func (d *Driver) Plan(ctx context.Context, w writ.Writ, spec sandbox.Spec) (sand
 	return d.plan(w, spec, nil)
 }
 
-// cell makes a box with the view of a plan, by a recipe where there is one already, and from
-// a template where others like it follow soon. Where the factory is gone, another one is
-// begun.
-func (d *Driver) cell(p *reach.Plan, show map[string]string, by *recipe, from func(*recipe) (*template, error)) (*cell, error) {
-	for again := range 2 {
+// cell makes a box with the view of a plan, for one command or for more; by a recipe where
+// there is one already, and from a template where others like it follow soon. Where the
+// factory is gone, another one is begun.
+func (d *Driver) cell(p *reach.Plan, again bool, show map[string]string, by *recipe, from func(*recipe) (*template, error)) (*cell, error) {
+	for try := range 2 {
 		f, err := d.running()
 		if err != nil {
 			return nil, err
@@ -71,9 +71,9 @@ func (d *Driver) cell(p *reach.Plan, show map[string]string, by *recipe, from fu
 			in, err = from(by)
 		}
 		if err == nil {
-			c, err = f.newCell(by, in)
+			c, err = f.newCell(by, again, in)
 		}
-		if err == nil || again > 0 || !errors.Is(err, errFactory) {
+		if err == nil || try > 0 || !errors.Is(err, errFactory) {
 			return c, err
 		}
 		d.gone(f)
@@ -144,10 +144,10 @@ func (d *Driver) refill(v view, by *recipe, kept covers) {
 			var r *runner
 			in, err := kept.template(by)
 			if err == nil {
-				c, err = by.factory.newCell(by, in)
+				c, err = by.factory.newCell(by, false, in)
 			}
 			if err == nil {
-				r, err = c.ready(false)
+				r, err = c.ready()
 			}
 			if !d.ready.put(v, r, err) {
 				return

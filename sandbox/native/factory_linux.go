@@ -2,7 +2,6 @@ package native
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"runtime"
@@ -24,6 +23,7 @@ type factory struct {
 	only skeleton // with none, for boxes with a list
 	box  message  // that begins one
 
+	makers makers
 	groups *cgroup.Root // for what is made here; nil: none
 
 	mu sync.Mutex // it is told one thing at a time
@@ -43,7 +43,7 @@ func startFactory() (*factory, error) {
 
 // newFactory makes a launcher one.
 func newFactory(c *conn, pid int) (*factory, error) {
-	f := &factory{conn: c, pid: pid, any: skeletonFor(false), only: skeletonFor(true)}
+	f := &factory{conn: c, pid: pid, any: skeletonFor(false), only: skeletonFor(true), makers: newMakers()}
 	if err := apart(c, pid); err != nil {
 		return nil, f.end(err)
 	}
@@ -73,6 +73,7 @@ func newFactory(c *conn, pid int) (*factory, error) {
 // end lets the launcher go, and everything with it.
 func (f *factory) end(err error) error {
 	f.conn.close()
+	f.makers.end()
 	for {
 		if _, failed := syscall.Wait4(f.pid, nil, 0, nil); failed != syscall.EINTR {
 			return err // it was told to go, and has nothing to say
@@ -92,43 +93,32 @@ func gone(err error) error {
 	return err
 }
 
-// make makes a box in a view, or where it sees the host still (nil), and tells its process.
-// How it went, the box says by itself: others can be made meanwhile.
-func (f *factory) make(m message, in *template) (*conn, int, error) {
-	ours, err := f.aside(m, in)
-	if err != nil {
-		return nil, 0, err
-	}
-	box, err := ours.expect(saysBox, m.script)
-	if err != nil {
-		err = f.unsaid(err)
-		ours.close()
-		return nil, 0, fmt.Errorf("make a box: %w", err)
-	}
-	ours.later(saysReady, m.script)
-	return ours, int(box.A), nil
-}
-
 // aside has the factory do a script in a child, which answers by itself.
 func (f *factory) aside(m message, in *template) (*conn, error) {
 	ours, theirs, err := newPair()
 	if err != nil {
 		return nil, err
 	}
-	fds := []int{theirs}
-	if in != nil {
-		fds = append(fds, int(in.space.Fd()))
-	}
 	f.mu.Lock()
-	err = gone(f.conn.pass(m.encoded, fds))
+	err = gone(f.conn.ask(m, theirs, in))
 	f.mu.Unlock()
-	runtime.KeepAlive(in)
-	unix.Close(theirs) // or a launcher that is gone would be waited for
 	if err != nil {
 		ours.close()
 		return nil, err
 	}
 	return ours, nil
+}
+
+// ask passes a request on, and where it is answered.
+func (c *conn) ask(m message, answer int, in *template) error {
+	fds := []int{answer}
+	if in != nil {
+		fds = append(fds, int(in.space.Fd()))
+	}
+	err := c.pass(m.encoded, fds)
+	runtime.KeepAlive(in)
+	unix.Close(answer) // or a launcher that is gone would be waited for
+	return err
 }
 
 // unsaid is an error of waiting for what was done aside, where nothing was even said why.
@@ -167,7 +157,7 @@ func beginning() (message, error) {
 	}
 	s.serve(passed(0))
 	uid, gid := everybody()
-	b, err := s.encode(aside, namespaces, uid, gid)
+	b, err := s.encode(aBox, namespaces, uid, gid)
 	return message{s, b}, err
 }
 

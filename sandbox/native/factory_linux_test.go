@@ -2,6 +2,7 @@ package native
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -51,6 +52,49 @@ func TestManyAtOnce(t *testing.T) {
 	wg.Wait()
 	if err := f.answers(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestMakersKilled: where those that make boxes were killed since they made one, others do.
+func TestMakersKilled(t *testing.T) {
+	f := begun(t)
+	var wg sync.WaitGroup
+	boxes := make(chan int, 32)
+	for range cap(boxes) {
+		wg.Go(func() {
+			c, pid, err := f.make(f.box, nil)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			c.close()
+			boxes <- pid
+		})
+	}
+	wg.Wait()
+	close(boxes)
+	for pid := range boxes {
+		ends(pid)
+	}
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", f.pid, f.pid))
+	makers := strings.Fields(string(text))
+	if err != nil || len(makers) == 0 || len(makers) > mostMakers {
+		t.Fatalf("the factory has the children %q (%v)", text, err)
+	}
+	for _, name := range makers {
+		pid, err := strconv.Atoi(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		unix.Kill(pid, unix.SIGKILL)
+		ends(pid)
+	}
+	for range 2 * mostMakers {
+		c, _, err := f.make(f.box, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.close()
 	}
 }
 

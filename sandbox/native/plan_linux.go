@@ -58,8 +58,8 @@ func (p *plan) Start(ctx context.Context) (sandbox.Box, error) {
 		kept, err := p.cover(ctx)
 		if !ahead && err == nil {
 			var c *cell
-			if c, err = p.driver.cell(p.Plan, p.show, by, kept.template); err == nil {
-				r, err = c.ready(false)
+			if c, err = p.driver.cell(p.Plan, false, p.show, by, kept.template); err == nil {
+				r, err = c.ready()
 			}
 		}
 		if r == nil {
@@ -128,11 +128,11 @@ func (p *plan) Keep(ctx context.Context) (sandbox.Kept, error) {
 	if err := stopped(ctx); err != nil {
 		return nil, err
 	}
-	c, err := p.driver.cell(p.Plan, nil, p.driver.ready.recipe(p.view), nil)
+	c, err := p.driver.cell(p.Plan, true, nil, p.driver.ready.recipe(p.view), nil)
 	if err != nil {
 		return nil, explain(err)
 	}
-	r, err := c.ready(true)
+	r, err := c.ready()
 	if err != nil {
 		c.end()
 		return nil, explain(err)
@@ -181,7 +181,7 @@ func (k *kept) Renew(context.Context) error {
 		err = k.cell.protect(k.last.covers)
 	}
 	if err == nil {
-		k.next, err = k.cell.ready(true)
+		k.next, err = k.cell.ready()
 	}
 	return err
 }

@@ -16,7 +16,6 @@ type runner struct {
 	conn  *conn
 	ours  [2]*os.File     // its output and its errors; nil: it has a terminal
 	calls *calls.Listener // that its filter leaves to the daemon; nil: none
-	again bool            // the cell outlives it
 	front bool            // its command is a person's, who waits for the names under protection to be removed
 	made  stamps          // what the mounts over protected names in its view were made for
 }
@@ -27,18 +26,18 @@ const fresh = unix.CLONE_NEWPID | unix.CLONE_NEWNS
 
 // ready begins a runner. In a cell that is used again it gets a process table, mounts,
 // temporary directories and a home of its own.
-func (c *cell) ready(again bool) (*runner, error) { return c.readyAt(again, nil) }
+func (c *cell) ready() (*runner, error) { return c.readyAt(nil) }
 
 // readyAt is ready for a command at a terminal; nil: it has none.
-func (c *cell) readyAt(again bool, terminal *os.File) (*runner, error) {
+func (c *cell) readyAt(terminal *os.File) (*runner, error) {
 	conn, control, err := newLine()
 	if err != nil {
-		if !again {
+		if !c.again {
 			c.end()
 		}
 		return nil, err
 	}
-	r := &runner{cell: c, conn: conn, again: again, made: c.made}
+	r := &runner{cell: c, conn: conn, made: c.made}
 	var theirs [2]int
 	if terminal != nil {
 		theirs = [2]int{int(terminal.Fd()), int(terminal.Fd())}
@@ -54,7 +53,7 @@ func (c *cell) readyAt(again bool, terminal *os.File) (*runner, error) {
 	}
 	hears := -1
 	fds := []int{theirs[0], theirs[1], control}
-	s, encoded, err := c.recipe.runner(again, terminal != nil)
+	m, err := c.recipe.runner(c.again, terminal != nil)
 	if err == nil && c.recipe.root.plan.Agent {
 		var pair [2]int
 		if pair, err = unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0); err == nil {
@@ -64,17 +63,17 @@ func (c *cell) readyAt(again bool, terminal *os.File) (*runner, error) {
 		}
 	}
 	if err == nil {
-		err = c.conn.pass(encoded, fds)
+		err = c.conn.pass(m.encoded, fds)
 	}
 	unix.Close(control) // or a launcher that is gone would be waited for
 	if err == nil {
-		_, err = c.conn.expect(saysReady, s) // and what it waits in is whole
+		_, err = c.conn.expect(saysReady, m.script) // and what it waits in is whole
 	}
 	if err == nil && hears >= 0 {
 		err = r.hear(hears)
 	}
 	if err != nil {
-		err = c.why(s, err) // it told the cell's launcher
+		err = c.why(m.script, err) // it told the cell's launcher
 		r.end()
 		return nil, err
 	}
@@ -141,7 +140,7 @@ func (r *runner) end() {
 	if r.calls != nil {
 		r.calls.Close()
 	}
-	if !r.again {
+	if !r.cell.again {
 		r.cell.end()
 	}
 }

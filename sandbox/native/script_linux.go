@@ -129,6 +129,7 @@ const (
 	inPlace mode = 1
 	inChild mode = 2
 	aside   mode = 3 // in a child that answers by itself
+	aBox    mode = 4 // in a box of its own, which answers by itself
 )
 
 // A message is a script, ready to be sent.

@@ -24,7 +24,7 @@ func TestTemplate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := f.newCell(by, in)
+		c, err := f.newCell(by, true, in)
 		if err == nil {
 			defer c.end()
 			err = c.conn.settle()

@@ -42,7 +42,7 @@ func beginsBadly(t *testing.T) message {
 	t.Helper()
 	s := failing()
 	uid, gid := everybody()
-	b, err := s.encode(aside, namespaces, uid, gid)
+	b, err := s.encode(aBox, namespaces, uid, gid)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,10 +73,10 @@ func TestUnfinished(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c, err := f.newCell(by, nil)
+			c, err := f.newCell(by, again, nil)
 			f.box = usual
 			if err == nil {
-				_, err = c.ready(again)
+				_, err = c.ready()
 				c.end()
 			}
 			var failed *failure
@@ -129,7 +129,7 @@ func TestNoDescriptors(t *testing.T) {
 	made, refused := 0, 0
 	for _, again := range []bool{false, true} {
 		for room := range 14 {
-			c, err := f.newCell(by, nil)
+			c, err := f.newCell(by, again, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -139,7 +139,7 @@ func TestNoDescriptors(t *testing.T) {
 			}
 			told := make(chan error, 1)
 			go func() {
-				r, err := c.ready(again)
+				r, err := c.ready()
 				if err == nil {
 					r.end()
 				}

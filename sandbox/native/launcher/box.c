@@ -25,7 +25,7 @@ struct head {
 	u32 pad;
 };
 
-enum { HERE = 1, CHILD = 2, ASIDE = 3 };
+enum { HERE = 1, CHILD = 2, ASIDE = 3, BOX = 4 };
 
 enum { CALL = 1, STORE = 2, INIT = 3, SERVE = 4 };
 
@@ -327,7 +327,7 @@ static void shut(struct job *j)
 		sys(SYS_close, j->fd[n], 0, 0, 0, 0, 0);
 }
 
-// host is the host's /proc, while a box is being made.
+// host is the host's /proc, where boxes are made.
 static long host = -1;
 
 static int write_map(long pid, const char *name, char *text)
@@ -385,11 +385,11 @@ static long child(struct job *j)
 	return begin_in(0, clone & ~(u64)CLONE_NEWNS, begun, j);
 }
 
-// settle begins a script in a child with a user namespace of its own. It waits until this
-// process, which may do so, has said who is who in it. This one waits in turn until that one
-// ends with its parent: were it gone first, whatever has killed the parent would have told
-// neither.
-static long settle(struct job *j)
+// settle begins a script in a child with a user namespace of its own, which is a child of
+// this process's parent. It waits until this process, which may do so, has said who is who in
+// it. This one waits in turn until that one ends with its parent: were it gone first, whatever
+// has killed the parent would have told neither.
+static long settle(int from, struct job *j)
 {
 	int gate[2];
 	char ok = 0;
@@ -400,8 +400,11 @@ static long settle(struct job *j)
 	long pid = sys(SYS_clone, j->head->clone | CLONE_PARENT | SIGCHLD, 0, 0, 0, 0, 0);
 	if (pid == 0) {
 		sys(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0, 0);
+		sys(SYS_close, from, 0, 0, 0, 0, 0);
 		sys(SYS_close, host, 0, 0, 0, 0, 0);
+		sys(SYS_close, base, 0, 0, 0, 0, 0);
 		sys(SYS_close, gate[1], 0, 0, 0, 0, 0);
+		base = -1;
 		if (sys(SYS_sendto, gate[0], (long)&ok, 1, MSG_NOSIGNAL, 0, 0) != 1 || sys(SYS_read, gate[0], (long)&ok, 1, 0, 0, 0) != 1)
 			leave(125);
 		sys(SYS_close, gate[0], 0, 0, 0, 0, 0);
@@ -421,15 +424,36 @@ static long settle(struct job *j)
 	return err < 0 ? err : pid;
 }
 
+// box makes one, which answers by itself on a socket of its own: in the mounts of a second
+// descriptor, where there is one. Of processes that do this the factory has several, since
+// namespaces take the kernel a while.
+static void box(int from, struct job *j)
+{
+	long err = 0;
+
+	j->control = j->nfds ? (int)j->fd[0] : -1;
+	if (host < 0) // where the factory has it
+		host = sys(SYS_openat, AT_FDCWD, (long)"/old/proc", O_PATH | O_DIRECTORY | O_CLOEXEC, 0, 0, 0);
+	if (base < 0)
+		base = sys(SYS_openat, host, (long)"self/ns/mnt", O_RDONLY | O_CLOEXEC, 0, 0, 0);
+	if (base < 0)
+		err = base;
+	else if (j->nfds > 1)
+		err = sys(SYS_setns, j->fd[1], CLONE_NEWNS, 0, 0, 0, 0);
+	if (err >= 0)
+		err = settle(from, j);
+	if (err < 0)
+		say(j->control, 'F', -2, (int)-err, 0);
+	if (base >= 0 && j->nfds > 1)
+		come_back();
+}
+
 // aside does a script in a child, which answers by itself on a socket of its own: what takes
-// the kernel a while, as namespaces do, is done while others are begun. The child of a box
-// has a child in turn, with who is who in a user namespace of its own; that one is a child of
-// this process all the same. It is made in the mounts of a second descriptor, where there is
-// one.
+// the kernel a while is done while others are begun.
 static void aside(int factory, struct job *j)
 {
 	long me = sys(SYS_getpid, 0, 0, 0, 0, 0, 0);
-	u64 box = j->head->map, clone = box ? 0 : j->head->clone;
+	u64 clone = j->head->clone;
 	long pid = sys(SYS_clone, clone | SIGCHLD, 0, 0, 0, 0, 0);
 
 	if (pid > 0)
@@ -443,16 +467,7 @@ static void aside(int factory, struct job *j)
 	sys(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0, 0);
 	if (!(clone & CLONE_NEWPID) && sys(SYS_getppid, 0, 0, 0, 0, 0, 0) != me)
 		leave(0); // it is gone already, and would not be a parent
-	if (!box)
-		finish(j);
-	pid = host = sys(SYS_openat, AT_FDCWD, (long)"/old/proc", O_PATH | O_DIRECTORY | O_CLOEXEC, 0, 0, 0); // where the factory has it
-	if (host >= 0 && j->nfds > 1)
-		pid = sys(SYS_setns, j->fd[1], CLONE_NEWNS, 0, 0, 0, 0);
-	if (pid >= 0)
-		pid = settle(j);
-	if (pid < 0)
-		say(j->control, 'F', -2, (int)-pid, 0);
-	leave(0);
+	finish(j);
 }
 
 // use adds what a process used to what others did.
@@ -611,6 +626,11 @@ static void serve(int from, int to, int room)
 		}
 		if (j.head->mode == ASIDE) {
 			aside(from, &j);
+			shut(&j);
+			continue;
+		}
+		if (j.head->mode == BOX) {
+			box(from, &j);
 			shut(&j);
 			continue;
 		}
