@@ -15,6 +15,7 @@ import (
 	"github.com/moby/moby/api/types/container"
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/sandbox"
+	"github.com/writ-run/writ/sandbox/mounted"
 	"github.com/writ-run/writ/sandbox/protect"
 	"github.com/writ-run/writ/sandbox/reach"
 	"github.com/writ-run/writ/sandbox/supervise"
@@ -36,6 +37,7 @@ type plan struct {
 	hidden []wrapped.File
 	labels map[string]string // those of the image, empty
 	alike  string
+	mounts string // what the host has mounted in what it shows
 }
 
 // plan works out a run for a writ whose demands have been checked.
@@ -58,6 +60,13 @@ func (d *Driver) plan(ctx context.Context, w writ.Writ, spec sandbox.Spec, show 
 	}
 	sum := sha256.Sum256(text)
 	p.alike = hex.EncodeToString(sum[:])
+	now, err := mounted.Now()
+	if err != nil {
+		return nil, writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: "+err.Error(), err)
+	}
+	for _, path := range slices.Concat(p.Read, p.Write, p.Hide) {
+		p.mounts += now.Mark(path)
+	}
 	return p, nil
 }
 
@@ -91,7 +100,7 @@ func (p *plan) Start(ctx context.Context) (sandbox.Box, error) {
 // A kept is a container for one command after the other. It implements sandbox.Kept.
 type kept struct {
 	*running
-	alike string
+	alike, mounts string
 }
 
 // Keep implements sandbox.Plan.
@@ -103,13 +112,13 @@ func (p *plan) Keep(ctx context.Context) (sandbox.Kept, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &kept{c, p.alike}, nil
+	return &kept{c, p.alike, p.mounts}, nil
 }
 
 // StartIn implements sandbox.Plan.
 func (p *plan) StartIn(ctx context.Context, in sandbox.Kept) (sandbox.Box, error) {
 	k := in.(*kept)
-	if k.alike != p.alike || k.gone() || k.spent.Load() {
+	if k.alike != p.alike || k.mounts != p.mounts || k.gone() || k.spent.Load() {
 		return nil, sandbox.ErrUnfit
 	}
 	return p.runIn(ctx, k.running)

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/writ-run/writ/sandbox/mounted"
 	"github.com/writ-run/writ/sandbox/reach"
 	"github.com/writ-run/writ/sandbox/wrapped"
 )
@@ -78,7 +79,7 @@ func (f *profile) temporary() error {
 
 // sealed makes every mount read-only.
 func (f *profile) sealed() error {
-	at, err := wrapped.Mounts()
+	now, err := mounted.Now()
 	if err != nil {
 		return err
 	}
@@ -86,7 +87,7 @@ func (f *profile) sealed() error {
 	if err != nil {
 		return err
 	}
-	at = slices.DeleteFunc(at, func(path string) bool {
+	at := slices.DeleteFunc(now.Points(), func(path string) bool {
 		return reach.InAny(path, kernels) || slices.Contains(reach.PrivateDirs, path) || reach.PrivateParent(path) != ""
 	})
 	at = append(at, home) // which firejail mounts on its own, as it does roots in /tmp

@@ -16,14 +16,14 @@ func Begin(listed bool) *Ahead {
 	k, s := skeletonFor(listed), &script{}
 	var building sync.WaitGroup
 	building.Go(func() { k.build(s) }) // while the launcher finds its place
-	c, pid, err := startLauncher()     // here and now: another thread would first have to begin
+	l, err := startLauncher()          // here and now: another thread would first have to begin
 	if err != nil {
 		a.err = err
 		close(a.begun)
 		return a
 	}
 	go func() {
-		if a.factory, a.err = newFactory(c, pid); a.err == nil {
+		if a.factory, a.err = newFactory(l); a.err == nil {
 			a.factory.mu.Lock() // whoever has it waits for its root
 		}
 		close(a.begun)

@@ -30,6 +30,7 @@ func (c *cell) end() error {
 		if c.group != nil {
 			c.group.GiveBack()
 		}
+		c.recipe.factory.over()
 	})
 	return err
 }
@@ -98,8 +99,12 @@ func (f *factory) newRecipe(p *reach.Plan, show map[string]string) (*recipe, err
 // newCell makes a cell, for one command or for more: in a view that was made before, or with
 // one of its own (nil).
 func (f *factory) newCell(r *recipe, again bool, in *template) (*cell, error) {
+	if err := f.begin(); err != nil {
+		return nil, err
+	}
 	conn, pid, err := f.make(f.box, in)
 	if err != nil {
+		f.over()
 		return nil, err
 	}
 	c := &cell{conn: conn, recipe: r, pid: pid, again: again}

@@ -13,7 +13,6 @@ import (
 	"github.com/writ-run/writ/sandbox/cgroup"
 	"github.com/writ-run/writ/sandbox/probe"
 	"github.com/writ-run/writ/sandbox/protect"
-	"github.com/writ-run/writ/sandbox/reach"
 	"golang.org/x/sys/unix"
 )
 
@@ -30,6 +29,7 @@ type Driver struct {
 	groups  *cgroup.Root // nil: there are none
 	looked  bool         // whether groups can be had
 	factory *factory
+	retired []*factory // whose cells may be there still
 	ready   pool
 	closed  bool
 }
@@ -56,15 +56,15 @@ func (d *Driver) Plan(ctx context.Context, w writ.Writ, spec sandbox.Spec) (sand
 // cell makes a box with the view of a plan, for one command or for more; by a recipe where
 // there is one already, and from a template where others like it follow soon. Where the
 // factory is gone, another one is begun.
-func (d *Driver) cell(p *reach.Plan, again bool, show map[string]string, by *recipe, from func(*recipe) (*template, error)) (*cell, error) {
+func (d *Driver) cell(p *plan, again bool, by *recipe, from func(*recipe) (*template, error)) (*cell, error) {
 	for try := range 2 {
-		f, err := d.running()
+		f, err := d.running(p)
 		if err != nil {
 			return nil, err
 		}
 		var c *cell
 		if by == nil || by.factory != f {
-			by, err = f.newRecipe(p, show)
+			by, err = f.newRecipe(p.Plan, p.show)
 		}
 		var in *template
 		if err == nil && from != nil {
@@ -81,12 +81,18 @@ func (d *Driver) cell(p *reach.Plan, again bool, show map[string]string, by *rec
 	return nil, errors.New("the factory cannot be begun")
 }
 
-// running is the factory, begun where it was not yet.
-func (d *Driver) running() (*factory, error) {
+// running is the factory, begun where there is none with what is mounted now.
+func (d *Driver) running(p *plan) (*factory, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
 		return nil, errors.New("the driver is closed")
+	}
+	if f := d.factory; f != nil && f.stale(p.mounts, shownPaths(p.Plan)) {
+		d.retired = append(slices.DeleteFunc(d.retired, func(f *factory) bool { return f.life.ended.Load() }), f)
+		d.factory = nil
+		d.ready.empty()
+		f.retire()
 	}
 	if d.factory == nil {
 		f, err := d.begin()
@@ -162,10 +168,12 @@ func (d *Driver) Close() error {
 	defer d.mu.Unlock()
 	d.closed = true
 	d.ready.close()
-	if d.factory != nil {
-		d.factory.end(nil)
-		d.factory = nil
+	for _, f := range append(d.retired, d.factory) {
+		if f != nil {
+			f.end(nil)
+		}
 	}
+	d.factory, d.retired = nil, nil
 	if d.groups != nil {
 		return d.groups.Close()
 	}

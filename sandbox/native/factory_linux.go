@@ -17,14 +17,14 @@ import (
 // A factory is the launcher that boxes are forked from. Both kinds of root are prepared
 // in it when one is first asked for, with the host beside them.
 type factory struct {
-	conn *conn
-	pid  int
+	launcher
 	any  skeleton // with all programs of the system
 	only skeleton // with none, for boxes with a list
 	box  message  // that begins one
 
 	makers makers
 	groups *cgroup.Root // for what is made here; nil: none
+	life   life
 
 	mu sync.Mutex // it is told one thing at a time
 }
@@ -34,17 +34,17 @@ const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | u
 
 // startFactory starts one.
 func startFactory() (*factory, error) {
-	c, pid, err := startLauncher()
+	l, err := startLauncher()
 	if err != nil {
 		return nil, err
 	}
-	return newFactory(c, pid)
+	return newFactory(l)
 }
 
 // newFactory makes a launcher one.
-func newFactory(c *conn, pid int) (*factory, error) {
-	f := &factory{conn: c, pid: pid, any: skeletonFor(false), only: skeletonFor(true), makers: newMakers()}
-	if err := apart(c, pid); err != nil {
+func newFactory(l launcher) (*factory, error) {
+	f := &factory{launcher: l, any: skeletonFor(false), only: skeletonFor(true), makers: newMakers()}
+	if err := l.apart(); err != nil {
 		return nil, f.end(err)
 	}
 	var s script
@@ -72,13 +72,15 @@ func newFactory(c *conn, pid int) (*factory, error) {
 
 // end lets the launcher go, and everything with it.
 func (f *factory) end(err error) error {
-	f.conn.close()
-	f.makers.end()
-	for {
-		if _, failed := syscall.Wait4(f.pid, nil, 0, nil); failed != syscall.EINTR {
-			return err // it was told to go, and has nothing to say
+	f.life.ending.Do(func() {
+		f.conn.close()
+		f.makers.end()
+		for failed := error(syscall.EINTR); failed == syscall.EINTR; { // it was told to go, and has nothing to say
+			_, failed = syscall.Wait4(f.pid, nil, 0, nil)
 		}
-	}
+		f.life.ended.Store(true)
+	})
+	return err
 }
 
 // errFactory says that the factory does not answer any more.

@@ -78,7 +78,7 @@ func (d *Driver) Foreground(ctx context.Context, w writ.Writ, spec sandbox.Spec,
 
 // inFront is a runner for a command that a person runs, in a box of its own.
 func (d *Driver) inFront(p *plan, fg Foreground) (*runner, error) {
-	c, err := d.cell(p.Plan, false, nil, nil, nil)
+	c, err := d.cell(p, false, nil, nil)
 	if err != nil {
 		return nil, err
 	}

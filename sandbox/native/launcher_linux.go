@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"syscall"
 
+	"github.com/writ-run/writ/sandbox/mounted"
 	"golang.org/x/sys/unix"
 )
 
@@ -19,11 +20,23 @@ var launchers embed.FS
 // errNoLauncher is of a build that make did not do.
 var errNoLauncher = errors.New("this build has no launcher; build with make, which needs a C compiler")
 
-// startLauncher starts a launcher, and gives its process.
-func startLauncher() (*conn, int, error) {
+// A launcher is one that was started.
+type launcher struct {
+	conn   *conn
+	pid    int
+	mounts *mounted.Table // what was mounted before it had all that for itself
+}
+
+// startLauncher starts one.
+func startLauncher() (launcher, error) {
+	var l launcher
+	mounts, err := mounted.Now()
+	if err != nil {
+		return l, err
+	}
 	program, err := launchers.ReadFile("launcher/box-" + runtime.GOARCH)
 	if err != nil {
-		return nil, 0, errNoLauncher
+		return l, errNoLauncher
 	}
 	// In memory: there is no file that somebody could exchange or a mount could forbid.
 	fd, err := unix.MemfdCreate("writ-box", unix.MFD_CLOEXEC|unix.MFD_EXEC)
@@ -31,26 +44,26 @@ func startLauncher() (*conn, int, error) {
 		fd, err = unix.MemfdCreate("writ-box", unix.MFD_CLOEXEC)
 	}
 	if err != nil {
-		return nil, 0, fmt.Errorf("memfd_create: %w", err)
+		return l, fmt.Errorf("memfd_create: %w", err)
 	}
 	file := os.NewFile(uintptr(fd), "writ-box")
 	defer file.Close()
 	if _, err := file.Write(program); err != nil {
-		return nil, 0, err
+		return l, err
 	}
 	null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, 0, fmt.Errorf("%s: %w", os.DevNull, err)
+		return l, fmt.Errorf("%s: %w", os.DevNull, err)
 	}
 	defer unix.Close(null)
 	ours, theirs, err := newPair()
 	if err != nil {
-		return nil, 0, err
+		return l, err
 	}
 	defer unix.Close(theirs)
 	if err := leave(ours); err != nil {
 		ours.close()
-		return nil, 0, err
+		return l, err
 	}
 	// Not by os/exec: the first process that it starts makes it try out what this kernel
 	// can, by another process.
@@ -59,9 +72,9 @@ func startLauncher() (*conn, int, error) {
 	})
 	if err != nil {
 		ours.close()
-		return nil, 0, fmt.Errorf("%s: %w", stepSpace, err)
+		return l, fmt.Errorf("%s: %w", stepSpace, err)
 	}
-	return ours, pid, nil
+	return launcher{ours, pid, mounts}, nil
 }
 
 // leave is what a launcher finds to do when it begins: to leave the host for a user and a
@@ -77,8 +90,8 @@ func leave(c *conn) error {
 }
 
 // apart says who is who where a launcher has left the host for.
-func apart(c *conn, pid int) error {
-	if err := c.settle(); err != nil {
+func (l launcher) apart() error {
+	if err := l.conn.settle(); err != nil {
 		return err
 	}
 	uid, gid := everybody()
@@ -87,7 +100,7 @@ func apart(c *conn, pid int) error {
 		maps = append([][2]string{{"setgroups", "deny"}}, maps...)
 	}
 	for _, t := range maps {
-		if err := os.WriteFile(fmt.Sprintf("/proc/%d/%s", pid, t[0]), []byte(t[1]), 0); err != nil {
+		if err := os.WriteFile(fmt.Sprintf("/proc/%d/%s", l.pid, t[0]), []byte(t[1]), 0); err != nil {
 			return fmt.Errorf("%s: %w", stepSpace, err)
 		}
 	}

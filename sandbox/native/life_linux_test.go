@@ -12,9 +12,11 @@ import (
 	"time"
 
 	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/need"
 	"github.com/writ-run/writ/sandbox"
 	"github.com/writ-run/writ/sandbox/native"
 	"github.com/writ-run/writ/sandbox/sandboxtest"
+	"golang.org/x/sys/unix"
 )
 
 // launchers are the pids of launchers below this process, and of what they began.
@@ -121,6 +123,66 @@ func TestFactoryKilled(t *testing.T) {
 		if exit, err := b.Wait(ctx); err != nil || exit.Code != 0 {
 			t.Error(exit, err)
 		}
+	})
+}
+
+// TestFactoryRetired: when something is mounted in what boxes show, another factory is begun,
+// once; the one before goes with its last box, and not sooner.
+func TestFactoryRetired(t *testing.T) {
+	need.Root(t)
+	d := started(t)
+	defer d.Close()
+	ws := workspace(t)
+	at := filepath.Join(ws, "at")
+	if err := os.Mkdir(at, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	factories := func() (n int) {
+		for _, pid := range launchers(t) {
+			stat, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+			if _, rest, ok := strings.Cut(string(stat), ") "); ok && strings.Fields(rest)[0] != "Z" && strings.Fields(rest)[1] == strconv.Itoa(os.Getpid()) {
+				n++
+			}
+		}
+		return n
+	}
+	sandboxtest.With(t, confined(ws), "", func(ctx context.Context, w writ.Writ) {
+		start := func(argv ...string) sandbox.Box {
+			t.Helper()
+			b, err := d.Start(ctx, w, sandbox.Spec{Argv: argv})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return b
+		}
+		ends := func(b sandbox.Box) {
+			t.Helper()
+			if exit, err := b.Wait(ctx); err != nil || exit.Code != 0 {
+				t.Error(exit, err)
+			}
+		}
+		long := start("sh", "-c", "while test ! -e go; do sleep 0.02; done; test ! -e at/there")
+		if n := factories(); n != 1 {
+			t.Fatalf("inconclusive: %d factories", n)
+		}
+		if err := unix.Mount("none", at, "tmpfs", 0, ""); err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Unmount(at, unix.MNT_DETACH)
+		for _, name := range []string{filepath.Join(at, "there"), filepath.Join(ws, "go")} {
+			for range 3 {
+				ends(start("sh", "-c", "true"))
+			}
+			if n := factories(); n != 2 {
+				t.Errorf("%d factories while a box of the first is there", n)
+			}
+			if err := os.WriteFile(name, nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ends(long)
+		eventually(t, "the first factory is left", func() bool { return factories() == 1 })
+		ends(start("test", "-e", "at/there"))
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/sandbox"
+	"github.com/writ-run/writ/sandbox/mounted"
 	"github.com/writ-run/writ/sandbox/reach"
 )
 
@@ -19,6 +20,7 @@ type plan struct {
 	writ   writ.Writ
 	spec   sandbox.Spec
 	show   map[string]string
+	mounts *mounted.Table // when it was worked out
 	view   view
 }
 
@@ -28,7 +30,11 @@ func (d *Driver) plan(w writ.Writ, spec sandbox.Spec, show map[string]string) (*
 	if err != nil {
 		return nil, err
 	}
-	return &plan{p, d, w, spec, show, viewOf(p)}, nil
+	now, err := mounted.Now()
+	if err != nil {
+		return nil, writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: "+err.Error(), err)
+	}
+	return &plan{p, d, w, spec, show, now, viewOf(p, now)}, nil
 }
 
 // show starts a box that is for probing only, with files besides those of the writ.
@@ -58,7 +64,7 @@ func (p *plan) Start(ctx context.Context) (sandbox.Box, error) {
 		kept, err := p.cover(ctx)
 		if !ahead && err == nil {
 			var c *cell
-			if c, err = p.driver.cell(p.Plan, false, p.show, by, kept.template); err == nil {
+			if c, err = p.driver.cell(p, false, by, kept.template); err == nil {
 				r, err = c.ready()
 			}
 		}
@@ -128,7 +134,7 @@ func (p *plan) Keep(ctx context.Context) (sandbox.Kept, error) {
 	if err := stopped(ctx); err != nil {
 		return nil, err
 	}
-	c, err := p.driver.cell(p.Plan, true, nil, p.driver.ready.recipe(p.view), nil)
+	c, err := p.driver.cell(p, true, p.driver.ready.recipe(p.view), nil)
 	if err != nil {
 		return nil, explain(err)
 	}

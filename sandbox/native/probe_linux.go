@@ -51,7 +51,7 @@ func (d *Driver) inCell(ctx context.Context, confined writ.Confinement, ws strin
 		if err != nil {
 			return err
 		}
-		c, err := d.cell(p.Plan, false, p.show, nil, nil)
+		c, err := d.cell(p, false, nil, nil)
 		if err != nil {
 			return err
 		}

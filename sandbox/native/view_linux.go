@@ -6,17 +6,19 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/writ-run/writ/sandbox/mounted"
 	"github.com/writ-run/writ/sandbox/reach"
 	"golang.org/x/sys/unix"
 )
 
 // A view says which boxes are alike: key is everything of a plan that a box is made of
-// before anybody says what to run; stamp is what the names in it lead to.
+// before anybody says what to run; stamp is what the names in it lead to, and what the host
+// has mounted there.
 type view struct{ key, stamp string }
 
 var errUnwanted = errors.New("nobody wants it any more")
 
-func viewOf(p *reach.Plan) view {
+func viewOf(p *reach.Plan, mounts *mounted.Table) view {
 	var key, stamp []byte
 	for _, list := range [][]string{p.Read, p.Write, p.Named, p.Hide, p.Programs} {
 		for _, path := range list {
@@ -32,8 +34,11 @@ func viewOf(p *reach.Plan) view {
 	}
 	for _, list := range [][]string{p.Read, p.Write, p.Hide} {
 		for _, path := range list {
-			stamp = appendStamp(stamp, path, false)
+			stamp = append(appendStamp(stamp, path, false), mounts.Mark(path)...)
 		}
+	}
+	for _, dir := range everybodys {
+		stamp = append(stamp, mounts.Mark(dir)...)
 	}
 	// Programs are many; one that was exchanged shows in its directory.
 	var dirs []string

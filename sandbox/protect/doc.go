@@ -28,5 +28,7 @@
 // renames or replaces a protected name during a run, the kernel takes the mount away, and
 // Done treats the name as one that appeared. Whatever appears while a run is going is taken
 // for its doing, unless another run that is going may write it. So is what is changed in what
-// came to be in the row of overlapping runs that it continues.
+// came to be in the row of overlapping runs that it continues. What the host mounts in a
+// workspace while a run goes on, that run does not see: what is there is not taken for its
+// doing, and what it left beneath is not looked at, which Done says.
 package protect

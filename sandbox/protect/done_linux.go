@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 
+	"github.com/writ-run/writ/policy"
+	"github.com/writ-run/writ/sandbox/mounted"
 	"golang.org/x/sys/unix"
 )
 
@@ -38,6 +41,11 @@ func (c *Cover) Done() ([]Appeared, error) {
 	moved := func(list []Appeared, moveErr error) {
 		out, err = append(out, list...), errors.Join(err, moveErr)
 	}
+	elsewhere, mountErr := x.mounted()
+	err = errors.Join(err, mountErr)
+	for _, rel := range elsewhere {
+		out = append(out, Appeared{Path: path.Join(x.root, rel), Why: "something was mounted or unmounted there meanwhile, so what the run left below it was not looked at"})
+	}
 	m := mover{x: x}
 	defer m.close()
 	for _, rel := range filled {
@@ -54,7 +62,7 @@ func (c *Cover) Done() ([]Appeared, error) {
 			return out, errors.Join(err, fmt.Errorf("look at what the run left in %s: %w", x.root, lookErr))
 		}
 		had := len(out)
-		for _, rel := range c.appeared() {
+		for _, rel := range c.appeared(elsewhere) {
 			for _, f := range x.judge(rel, x.names[rel]) {
 				if !c.finder.mayWrite(path.Join(x.root, f.rel)) && !c.unchanged(f.rel) {
 					moved(m.move(f))
@@ -71,11 +79,30 @@ func (c *Cover) Done() ([]Appeared, error) {
 	return out, err
 }
 
+// mounted lists where something was mounted or unmounted since the index was begun. What is
+// there is not what the run has seen there.
+func (x *index) mounted() (out []string, err error) {
+	now, err := mounted.Now()
+	if err != nil || now.Mark(x.root) == x.mounts.Mark(x.root) {
+		return nil, err
+	}
+	for _, at := range now.Since(x.mounts) {
+		if rel, ok := strings.CutPrefix(at, x.root+"/"); ok && !slices.Contains(out, rel) {
+			out = append(out, rel)
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
 // appeared lists the names that came to be during the run, or its row, and that it may not
-// write, those above others first.
-func (c *Cover) appeared() []string {
+// write, those above others first; none within those directories.
+func (c *Cover) appeared(but []string) []string {
 	var out []string
 	for rel, e := range c.index.names {
+		if slices.ContainsFunc(but, func(dir string) bool { return policy.Below(rel, dir) }) {
+			continue
+		}
 		inRow := c.stood != nil && e.inRow(c.row) // otherwise nothing was run
 		if (e.since > c.begun || inRow) && !c.finder.mayWrite(path.Join(c.Root, rel)) && !(e.placed && c.index.nothingIn(rel, e) && c.elsewhere(rel)) {
 			out = append(out, rel)

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/writ-run/writ/sandbox/mounted"
 	"golang.org/x/sys/unix"
 )
 
@@ -130,6 +131,11 @@ func (f *Finder) begin(c *Cover) error {
 		unix.Close(top)
 		return err
 	}
+	now, err := mounted.Now()
+	if err != nil {
+		unix.Close(top)
+		return err
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
@@ -138,14 +144,14 @@ func (f *Finder) begin(c *Cover) error {
 	}
 	f.used++
 	x := f.roots[c.Root]
-	if x != nil && x.is == is.id {
+	if x != nil && x.is == is.id && now.Mark(c.Root) == x.mounts.Mark(c.Root) {
 		unix.Close(top)
 	} else {
 		if x != nil {
-			f.forget(x) // another directory has its place
+			f.forget(x) // another directory has its place, or the place of one in it
 		}
 		f.evict()
-		x = newIndex(f, c.Root, top, is)
+		x = newIndex(f, c.Root, top, is, now)
 		f.roots[c.Root] = x
 	}
 	x.last, c.index = f.used, x

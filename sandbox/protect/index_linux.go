@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/writ-run/writ/policy"
+	"github.com/writ-run/writ/sandbox/mounted"
 	"golang.org/x/sys/unix"
 )
 
@@ -52,6 +53,7 @@ type index struct {
 	finder *Finder
 	root   string
 	is     id
+	mounts *mounted.Table // of the host, when it was begun
 	owner  uint32
 	above  [][2]uint64 // the root, and what it is in
 	last   uint64      // use; guarded by the Finder
@@ -75,8 +77,8 @@ type index struct {
 	plans   map[string]*plan // and by a letter for each of those, whether it is open
 }
 
-func newIndex(f *Finder, root string, top int, is file) *index {
-	return &index{finder: f, root: root, is: is.id, owner: is.uid, above: placesAbove(top), top: top, watch: -1}
+func newIndex(f *Finder, root string, top int, is file, mounts *mounted.Table) *index {
+	return &index{finder: f, root: root, is: is.id, mounts: mounts, owner: is.uid, above: placesAbove(top), top: top, watch: -1}
 }
 
 func (x *index) close() {

@@ -1,13 +1,13 @@
 package wrapped
 
 import (
-	"bufio"
 	"fmt"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/writ-run/writ/sandbox/mounted"
 	"github.com/writ-run/writ/sandbox/reach"
 	"golang.org/x/sys/unix"
 )
@@ -28,43 +28,15 @@ func threadsBeside() uint64 {
 	return 0
 }
 
-// Mounts are where file systems are mounted for this process.
-func Mounts() ([]string, error) {
-	f, err := os.Open("/proc/self/mountinfo")
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	var out []string
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		fields := strings.Fields(lines.Text())
-		if len(fields) < 6 {
-			return nil, fmt.Errorf("mountinfo: %q", lines.Text())
-		}
-		if at := unescape(fields[4]); !slices.Contains(out, at) {
-			out = append(out, at)
-		}
-	}
-	return out, nil
-}
-
-// unescape undoes what the kernel does to spaces and the like: \040.
-func unescape(s string) string {
-	for _, c := range []byte{' ', '\t', '\n', '\\'} {
-		s = strings.ReplaceAll(s, fmt.Sprintf("\\%03o", c), string(c))
-	}
-	return s
-}
-
 // FileSystems are those that are mounted for this process, by number, besides what the
 // kernel has of its own in dirs.
 func FileSystems(dirs []string) ([]uint64, error) {
-	at, err := Mounts()
+	now, err := mounted.Now()
 	if err != nil {
 		return nil, err
 	}
 	var out []uint64
-	for _, path := range at {
+	for _, path := range now.Points() {
 		var st unix.Stat_t
 		if unix.Stat(path, &st) == nil && !reach.InAny(path, dirs) && !slices.Contains(out, st.Dev) {
 			out = append(out, st.Dev)
@@ -79,11 +51,11 @@ func (j *Job) sealed() error {
 	if len(j.Sealed) == 0 {
 		return nil
 	}
-	at, err := Mounts()
+	now, err := mounted.Now()
 	if err != nil {
 		return err
 	}
-	for _, path := range slices.Concat(at, j.Writable) {
+	for _, path := range slices.Concat(now.Points(), j.Writable) {
 		var fs unix.Statfs_t
 		var st unix.Stat_t
 		if unix.Stat(path, &st) != nil || unix.Statfs(path, &fs) != nil {

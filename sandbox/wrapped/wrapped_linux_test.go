@@ -68,11 +68,3 @@ func TestTrusted(t *testing.T) {
 		})
 	}
 }
-
-func TestUnescape(t *testing.T) {
-	for in, want := range map[string]string{`/a`: "/a", `/a\040b`: "/a b", `/a\011\012`: "/a\t\n", `/a\134040`: `/a\040`} {
-		if got := unescape(in); got != want {
-			t.Errorf("%q: %q, want %q", in, got, want)
-		}
-	}
-}
