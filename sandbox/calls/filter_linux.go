@@ -24,6 +24,10 @@ type Kind struct {
 	// nothing else. Of an Alone box: calls of socket for a stream with a path are left to
 	// them, and those calls of connect that may be about the agent's.
 	Agent bool
+	// Keyed says that what begins the commands of a box is under the filter with them: calls
+	// that only it makes are let through with a key as their sixth argument, which none of
+	// them has. See [Locked].
+	Keyed bool
 }
 
 const (
@@ -40,38 +44,59 @@ type verdict struct {
 	action uint32
 	unless [][]cond // refused when all of any one set hold; else allowed
 	ask    [][]cond // before that, left to whoever listens when all of any one set hold
+	keyed  bool     // not refused to who has the key
 }
 
 // looks reports whether it depends on arguments.
 func (v verdict) looks() bool { return len(v.unless)+len(v.ask) > 0 }
 
-// made are filters by their Kind: there are few, and each takes a while.
+// A program is a filter, and where it asks for the key.
+type program struct {
+	steps []unix.SockFilter
+	key   [][2]int
+}
+
+// made are programs by their Kind: there are few, and each takes a while.
 var made sync.Map
 
 // Filter is the filter as the kernel takes it. What it does not know, and what comes by
 // way of another architecture, is refused. Nobody may change it.
 func Filter(k Kind) ([]unix.SockFilter, error) {
-	if f, ok := made.Load(k); ok {
-		return f.([]unix.SockFilter), nil
-	}
-	f, err := filter(k)
-	if err == nil {
-		made.Store(k, f)
-	}
-	return f, err
+	k.Keyed = false
+	p, err := programFor(k)
+	return p.steps, err
 }
 
-func filter(k Kind) ([]unix.SockFilter, error) {
+// Locked is a Filter with a key, and the steps that hold its low half and its high one, in
+// pairs: whoever loads it puts a number there that nobody else can know.
+func Locked(k Kind) (steps []unix.SockFilter, key [][2]int, err error) {
+	k.Keyed = true
+	p, err := programFor(k)
+	return p.steps, p.key, err
+}
+
+func programFor(k Kind) (program, error) {
+	if p, ok := made.Load(k); ok {
+		return p.(program), nil
+	}
+	p, err := filter(k)
+	if err == nil {
+		made.Store(k, p)
+	}
+	return p, err
+}
+
+func filter(k Kind) (program, error) {
 	if len(numbers) == 0 {
-		return nil, fmt.Errorf("the system calls of %s are not known to this build: use amd64 or arm64", runtime.GOARCH)
+		return program{}, fmt.Errorf("the system calls of %s are not known to this build: use amd64 or arm64", runtime.GOARCH)
 	}
 	var spans []span
 	for nr, v := range append(verdicts(k), verdict{action: unknown}) {
-		if n := len(spans); n == 0 || v.looks() || spans[n-1].is.looks() || spans[n-1].is.action != v.action {
+		if n := len(spans); n == 0 || v.looks() || spans[n-1].is.looks() || spans[n-1].is.action != v.action || spans[n-1].is.keyed != v.keyed {
 			spans = append(spans, span{nr, v})
 		}
 	}
-	a := assembler{rets: map[uint32]label{}}
+	a := assembler{rets: map[uint32]label{}, locks: map[uint32]label{}}
 	a.search(spans)
 	known := a.add(bpf.LoadAbsolute{Off: offNr, Size: 4})
 	a.jump(bpf.JumpEqual, own, known, a.end(refuse|uint32(unix.EPERM)))
@@ -92,8 +117,10 @@ type span struct {
 // where they lead to is there already. The kernel takes its time for each step, and each
 // command has a filter, so ends are shared.
 type assembler struct {
-	code []bpf.Instruction // the last one first
-	rets map[uint32]label  // the nearest end with an action
+	code  []bpf.Instruction // the last one first
+	rets  map[uint32]label  // the nearest end with an action
+	locks map[uint32]label  // and the nearest that has it unless there is the key,
+	keys  [][2]label        // of which the halves are looked at there
 }
 
 // A label is an instruction, by its place in code.
@@ -118,6 +145,24 @@ func (a *assembler) end(action uint32) label {
 		a.rets[action] = l
 	}
 	return l
+}
+
+// keyArg is the argument that no call uses of those that ask for a key.
+const keyArg = offArgs + 8*5
+
+// locked is where the filter ends with an action for whoever has not got the key.
+func (a *assembler) locked(action uint32) label {
+	l, ok := a.locks[action]
+	if ok && a.to(l) <= reach-2 {
+		return l
+	}
+	no, yes := a.end(action), a.end(allow)
+	high := a.jump(bpf.JumpEqual, 0, yes, no)
+	next := a.add(bpf.LoadAbsolute{Off: keyArg + 4, Size: 4})
+	low := a.jump(bpf.JumpEqual, 0, next, no)
+	a.keys = append(a.keys, [2]label{low, high})
+	a.locks[action] = a.add(bpf.LoadAbsolute{Off: keyArg, Size: 4})
+	return a.locks[action]
 }
 
 // near is a label that a conditional jump can lead to, from the instruction after next at
@@ -148,20 +193,23 @@ func (a *assembler) search(spans []span) label {
 
 // decide ends the filter for one call.
 func (a *assembler) decide(v verdict) label {
-	next := a.end(v.action)
-	if v.looks() {
-		next = a.when(v.unless, refuse|uint32(unix.EPERM), next)
-		next = a.when(v.ask, leave, next)
+	refused := a.end
+	if v.keyed {
+		refused = a.locked
 	}
-	return next
+	if !v.looks() {
+		return refused(v.action)
+	}
+	next := a.when(v.unless, refused, refuse|uint32(unix.EPERM), a.end(v.action))
+	return a.when(v.ask, a.end, leave, next)
 }
 
-// when ends it with an action where all conditions of any one set hold, and goes on where
+// when ends it, in a way, with an action where all conditions of any one set hold, and goes on where
 // they do not.
-func (a *assembler) when(sets [][]cond, action uint32, next label) label {
+func (a *assembler) when(sets [][]cond, end func(uint32) label, action uint32, next label) label {
 	for i := len(sets) - 1; i >= 0; i-- {
 		set := sets[i]
-		then, other := a.end(action), next
+		then, other := end(action), next
 		for n := len(set) - 1; n >= 0; n-- {
 			c := set[n]
 			then = a.jump(c.op, c.value, then, other)
@@ -181,18 +229,21 @@ func (a *assembler) when(sets [][]cond, action uint32, next label) label {
 // looksAt reports whether two conditions are about the same bits.
 func (c cond) looksAt(o cond) bool { return c.arg == o.arg && c.mask == o.mask }
 
-func (a *assembler) encode() ([]unix.SockFilter, error) {
+func (a *assembler) encode() (program, error) {
 	slices.Reverse(a.code)
 	raw, err := bpf.Assemble(a.code)
 	if err != nil {
-		return nil, err
+		return program{}, err
 	}
 	if len(raw) > 4096 {
-		return nil, fmt.Errorf("a filter of %d steps is too long for the kernel", len(raw))
+		return program{}, fmt.Errorf("a filter of %d steps is too long for the kernel", len(raw))
 	}
-	out := make([]unix.SockFilter, len(raw))
+	p := program{steps: make([]unix.SockFilter, len(raw))}
 	for i, r := range raw {
-		out[i] = unix.SockFilter{Code: r.Op, Jt: r.Jt, Jf: r.Jf, K: r.K}
+		p.steps[i] = unix.SockFilter{Code: r.Op, Jt: r.Jt, Jf: r.Jf, K: r.K}
 	}
-	return out, nil
+	for _, k := range a.keys {
+		p.key = append(p.key, [2]int{len(raw) - 1 - int(k[0]), len(raw) - 1 - int(k[1])})
+	}
+	return p, nil
 }

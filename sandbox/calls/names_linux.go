@@ -61,6 +61,10 @@ var missing = []string{"io_uring_setup", "io_uring_enter", "io_uring_register", 
 // refusedListed are ways past a list of programs: executing what has no path.
 var refusedListed = []string{"memfd_create", "execveat"}
 
+// launchers are what nobody but the launcher of a box does: it makes mounts and namespaces
+// for one command after the other. None of them has a sixth argument.
+var launchers = []string{"unshare", "setns", "clone", "mount", "open_tree", "move_mount", "mount_setattr", "openat2"}
+
 // A numbered is a system call of this architecture.
 type numbered struct {
 	name string
@@ -112,7 +116,15 @@ func verdicts(k Kind) []verdict {
 	say(refuse|uint32(unix.EPERM), refused)
 	for _, g := range guards(k) {
 		if nr, ok := number(g.name); ok && out[nr].action == allow {
-			out[nr] = verdict{allow, g.refuse, g.ask}
+			out[nr] = verdict{action: allow, unless: g.refuse, ask: g.ask}
+		}
+	}
+	if !k.Keyed {
+		return out
+	}
+	for _, name := range launchers {
+		if nr, ok := number(name); ok {
+			out[nr].keyed = true
 		}
 	}
 	return out

@@ -118,10 +118,19 @@ func TestFilterSaysVerdicts(t *testing.T) {
 	any := func(sets [][]cond, args [4]uint32) bool {
 		return slices.ContainsFunc(sets, func(set []cond) bool { return holds(set, args) })
 	}
-	tried, guarded := 0, 0
+	key := uint64(0x1234567890abcdef)
+	var theirs []int
+	for _, name := range launchers {
+		nr, ok := number(name)
+		if !ok {
+			t.Fatalf("this architecture has no %s", name)
+		}
+		theirs = append(theirs, nr)
+	}
+	tried, guarded, keyed, opened := 0, 0, 0, uint32(0)
 	for n := range 1 << 5 {
 		k := Kind{Listed: n&1 != 0, Alone: n&2 != 0, Watched: n&4 != 0, GVisor: n&8 != 0, Agent: n&16 != 0}
-		run := loaded(t, k)
+		run, locked := loaded(t, k), lockedWith(t, k, key)
 		for nr, v := range append(verdicts(k), verdict{action: unknown}) {
 			values := [4][]uint32{{0}, {0}, {0}, {0}}
 			for _, c := range slices.Concat(slices.Concat(v.unless...), slices.Concat(v.ask...)) {
@@ -138,8 +147,22 @@ func TestFilterSaysVerdicts(t *testing.T) {
 						case any(v.unless, args):
 							want = refuse | uint32(unix.EPERM)
 						}
-						if got := run(uint32(info.ID), uint32(nr), args); got != want {
+						if got := run(uint32(info.ID), uint32(nr), args, 0); got != want {
 							t.Fatalf("%+v, call %d of %#x: %#x, want %#x", k, nr, args, got, want)
+						}
+						for _, other := range []uint64{0, key ^ 1, key ^ 1<<32, key << 32, key >> 32, 1<<64 - 1} {
+							if got := locked(uint32(info.ID), uint32(nr), args, other); got != want {
+								t.Fatalf("%+v, call %d of %#x, without the key (%#x): %#x, want %#x", k, nr, args, other, got, want)
+							}
+						}
+						if want == v.action && v.action == allow || !slices.Contains(theirs, nr) {
+							opened = want
+						} else {
+							opened = allow
+							keyed++
+						}
+						if got := locked(uint32(info.ID), uint32(nr), args, key); got != opened {
+							t.Fatalf("%+v, call %d of %#x, with the key: %#x, want %#x", k, nr, args, got, opened)
 						}
 						tried++
 						if want != v.action {
@@ -150,8 +173,8 @@ func TestFilterSaysVerdicts(t *testing.T) {
 			}
 		}
 	}
-	if tried < 100_000 || guarded < 1000 {
-		t.Errorf("only %d questions were asked, %d of them about guards", tried, guarded)
+	if tried < 100_000 || guarded < 1000 || keyed < 32*len(launchers) {
+		t.Errorf("only %d questions were asked, %d of them about guards and %d about what takes a key", tried, guarded, keyed)
 	}
 }
 
@@ -161,16 +184,39 @@ const x32 = 0x40000000
 // ask runs a filter.
 func ask(t *testing.T, k Kind, id, nr uint32, args [3]uint32) uint32 {
 	t.Helper()
-	return loaded(t, k)(id, nr, [4]uint32(append(args[:], 0)))
+	return loaded(t, k)(id, nr, [4]uint32(append(args[:], 0)), 0)
 }
 
+// A question is asked of a filter: about a call of an architecture, with its first four
+// arguments and its sixth.
+type question = func(id, nr uint32, args [4]uint32, sixth uint64) uint32
+
 // loaded is a filter, ready to be asked.
-func loaded(t *testing.T, k Kind) func(id, nr uint32, args [4]uint32) uint32 {
+func loaded(t *testing.T, k Kind) question {
 	t.Helper()
 	code, err := Filter(k)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return runs(t, code)
+}
+
+// lockedWith is one with a key.
+func lockedWith(t *testing.T, k Kind, key uint64) question {
+	t.Helper()
+	code, places, err := Locked(k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code = slices.Clone(code)
+	for _, p := range places {
+		code[p[0]].K, code[p[1]].K = uint32(key), uint32(key>>32)
+	}
+	return runs(t, code)
+}
+
+func runs(t *testing.T, code []unix.SockFilter) question {
+	t.Helper()
 	var raw []bpf.RawInstruction
 	for _, c := range code {
 		raw = append(raw, bpf.RawInstruction{Op: c.Code, Jt: c.Jt, Jf: c.Jf, K: c.K})
@@ -181,8 +227,8 @@ func loaded(t *testing.T, k Kind) func(id, nr uint32, args [4]uint32) uint32 {
 		t.Fatal(err)
 	}
 	in := make([]byte, 64) // this reader takes numbers the other way round than seccomp has them
-	return func(id, nr uint32, args [4]uint32) uint32 {
-		for _, put := range [][2]uint32{{offNr, nr}, {offArch, id}, {offArgs, args[0]}, {offArgs + 8, args[1]}, {offArgs + 16, args[2]}, {offArgs + 24, args[3]}} {
+	return func(id, nr uint32, args [4]uint32, sixth uint64) uint32 {
+		for _, put := range [][2]uint32{{keyArg, uint32(sixth)}, {keyArg + 4, uint32(sixth >> 32)}, {offNr, nr}, {offArch, id}, {offArgs, args[0]}, {offArgs + 8, args[1]}, {offArgs + 16, args[2]}, {offArgs + 24, args[3]}} {
 			binary.BigEndian.PutUint32(in[put[0]:], put[1])
 		}
 		got, err := vm.Run(in)

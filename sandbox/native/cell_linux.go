@@ -87,6 +87,11 @@ func (f *factory) newRecipe(p *reach.Plan, show map[string]string) (*recipe, err
 	r.finish()
 	own := &script{}
 	own.settle(r)
+	if locks(p) {
+		if err := own.lock(p); err != nil {
+			return nil, err
+		}
+	}
 	by := &recipe{factory: f, root: r}
 	var err1, err2 error
 	alone := r.copy()
@@ -159,7 +164,7 @@ func (r *recipe) runner(again, terminal bool) (message, error) {
 	} else {
 		s.settle(r.root)
 	}
-	if err := s.become(r.root.plan, r.factory.groups != nil, terminal); err != nil {
+	if err := s.become(r.root.plan, r.factory.groups != nil, terminal, again && locks(r.root.plan)); err != nil {
 		return message{}, err
 	}
 	m, err := s.message(inChild, flags)

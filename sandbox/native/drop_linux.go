@@ -1,7 +1,6 @@
 package native
 
 import (
-	"encoding/binary"
 	"os"
 
 	"github.com/writ-run/writ/sandbox/calls"
@@ -25,12 +24,9 @@ const (
 // become makes the process a runner: it gives up everything, and waits. The order
 // matters: each step needs what a later one takes away. Where its output goes and its socket
 // are passed along, and where the writ has an agent of ssh, another by which it hands out
-// what hears of the calls that the filter leaves to the daemon.
-func (s *script) become(p *reach.Plan, grouped, terminal bool) error {
-	filter, err := calls.Filter(calls.Kind{Listed: p.Listed, Alone: true, Agent: p.Agent})
-	if err != nil {
-		return err
-	}
+// what hears of the calls that the filter leaves to the daemon. Where the launcher is locked
+// it has the filter already.
+func (s *script) become(p *reach.Plan, grouped, terminal, locked bool) error {
 	own := p.Limits
 	if grouped { // which counts them, and says so when there are too many
 		own.Pids += launcherPids + 1
@@ -64,11 +60,17 @@ func (s *script) become(p *reach.Plan, grouped, terminal bool) error {
 		s.call(unix.SYS_IOCTL, num(0), num(unix.TIOCSCTTY), num(0))
 	}
 	s.call(unix.SYS_CLOSE_RANGE, num(3), num(uint32(1<<31-1)), num(unix.CLOSE_RANGE_CLOEXEC))
-	s.doing(stepSeccomp)
-	if p.Agent {
-		s.give(passed(3), s.seccomp(filter, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER))
-	} else {
-		s.seccomp(filter, 0)
+	if !locked {
+		s.doing(stepSeccomp)
+		filter, err := calls.Filter(kind(p))
+		if err != nil {
+			return err
+		}
+		if p.Agent {
+			s.give(passed(3), s.seccomp(s.filter(filter), unix.SECCOMP_FILTER_FLAG_NEW_LISTENER))
+		} else {
+			s.seccomp(s.filter(filter), 0)
+		}
 	}
 	s.serve(passed(2))
 	return nil
@@ -83,16 +85,6 @@ func (s *script) execute(p *reach.Plan, input bool) {
 	s.call(unix.SYS_CHDIR, s.text(inside(p.Dir)))
 	s.doing(stepExec)
 	s.call(unix.SYS_EXECVE, s.text(p.Path), s.texts(p.Argv), s.texts(p.Env))
-}
-
-func (s *script) seccomp(filter []unix.SockFilter, flags int) arg {
-	code := make([]byte, 0, 8*len(filter))
-	for _, f := range filter {
-		code = binary.NativeEndian.AppendUint32(append(binary.NativeEndian.AppendUint16(code, f.Code), f.Jt, f.Jf), f.K)
-	}
-	program := s.bytes(binary.NativeEndian.AppendUint64(binary.NativeEndian.AppendUint64(nil, uint64(len(filter))), 0))
-	s.pointer(program, 8, s.bytes(code))
-	return s.call(unix.SYS_SECCOMP, num(unix.SECCOMP_SET_MODE_FILTER), num(flags), program)
 }
 
 // limits sets those of the command and all its children.

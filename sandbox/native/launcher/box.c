@@ -27,7 +27,7 @@ struct head {
 
 enum { HERE = 1, CHILD = 2, ASIDE = 3, BOX = 4 };
 
-enum { CALL = 1, STORE = 2, INIT = 3, SERVE = 4 };
+enum { CALL = 1, STORE = 2, INIT = 3, SERVE = 4, MAKE_KEY = 5 };
 
 // An op. kinds holds four bits for each argument of a CALL.
 struct op {
@@ -36,7 +36,7 @@ struct op {
 	u64 arg[6];
 };
 
-enum { VALUE = 0, DATA = 1, RESULT = 2, PASSED = 3, HELD = 4 };
+enum { VALUE = 0, DATA = 1, RESULT = 2, PASSED = 3, HELD = 4, KEY = 5 };
 
 #define MAXFDS 64
 #define MAXSIZE (16 << 20)
@@ -132,6 +132,29 @@ static void mask(u64 set)
 	sys(SYS_rt_sigprocmask, SIG_SETMASK, (long)&set, 0, sizeof set, 0, 0);
 }
 
+// key is what this process shows the filter that it is under, where it is: calls that no
+// command may make are let through with it as their sixth argument, which the kernel does not
+// look at. It is made up here, said to nobody, and gone from what executes a program.
+static u64 key;
+
+static long make_key(struct job *j, struct op *o)
+{
+	while (!key) {
+		long n = sys(SYS_getrandom, (long)&key, sizeof key, 0, 0, 0, 0);
+		if (n != sizeof key) {
+			key = 0;
+			if (n != -EINTR)
+				return n < 0 ? n : -EIO;
+		}
+	}
+	for (int n = 0; n < 2; n++) {
+		if (o->arg[n] > j->ndata || o->arg[n] + 4 > j->ndata)
+			return -EFAULT;
+		*(u32 *)(j->data + o->arg[n]) = (u32)(key >> (32 * n));
+	}
+	return 0;
+}
+
 static int run(struct job *j, long *err);
 
 // finish does what is left of a script in a process of its own, which ends with it.
@@ -151,7 +174,7 @@ static char stacks[2][16 << 10] __attribute__((aligned(16)));
 
 static long begin_in(int stack, u64 flags, void (*what)(void *), void *with)
 {
-	return spawn(flags | CLONE_VM | SIGCHLD, stacks[stack] + sizeof stacks[stack], what, with);
+	return spawn(flags | CLONE_VM | SIGCHLD, stacks[stack] + sizeof stacks[stack], what, with, key);
 }
 
 // init is the first process of a command's process table: it begins the command in a
@@ -212,6 +235,8 @@ static long value(struct job *j, struct op *o, int n)
 		return a < j->nfds ? j->fd[a] : -1;
 	case HELD: // what a call left in data
 		return a + 4 <= j->ndata && a < j->ndata ? *(int *)(j->data + a) : -1;
+	case KEY:
+		return (long)key;
 	}
 	return -1;
 }
@@ -233,6 +258,9 @@ static int run(struct job *j, long *err)
 				r = -EFAULT;
 			else
 				*(int *)(j->data + o->arg[0]) = (int)value(j, o, 1);
+			break;
+		case MAKE_KEY: // its halves go into data, for a filter
+			r = make_key(j, o);
 			break;
 		case INIT: // the rest is its child's
 			init(j);
@@ -348,7 +376,7 @@ static long base = -1;
 
 static void come_back(void)
 {
-	if (sys(SYS_setns, base, CLONE_NEWNS, 0, 0, 0, 0) < 0)
+	if (sys(SYS_setns, base, CLONE_NEWNS, 0, 0, 0, key) < 0)
 		leave(1);
 }
 
@@ -378,7 +406,7 @@ static long child(struct job *j)
 	u64 clone = j->head->clone;
 
 	if (clone & CLONE_NEWNS) {
-		long err = base < 0 ? base : sys(SYS_unshare, CLONE_NEWNS, 0, 0, 0, 0, 0);
+		long err = base < 0 ? base : sys(SYS_unshare, CLONE_NEWNS, 0, 0, 0, 0, key);
 		if (err < 0)
 			return err;
 	}

@@ -41,6 +41,7 @@ typedef unsigned short u16;
 #define SYS_ppoll __NR_ppoll
 #define SYS_pidfd_open __NR_pidfd_open
 #define SYS_msgctl __NR_msgctl
+#define SYS_getrandom __NR_getrandom
 #define SYS_semctl __NR_semctl
 #define SYS_shmctl __NR_shmctl
 
@@ -113,16 +114,17 @@ static inline long sys(long n, long a, long b, long c, long d, long e, long f)
 }
 
 // spawn begins a process that does what(with) on a stack that ends at top, and never returns
-// from that.
-static inline long spawn(u64 flags, char *top, void (*what)(void *), void *with)
+// from that. The call has a sixth argument, for a filter.
+static inline long spawn(u64 flags, char *top, void (*what)(void *), void *with, u64 sixth)
 {
 	u64 *sp = (u64 *)top - 2;
 	long r;
 	register long r10 __asm__("r10") = 0;
 	register long r8 __asm__("r8") = 0;
+	register long r9 __asm__("r9") = (long)sixth;
 	sp[0] = (u64)what, sp[1] = (u64)with;
 	__asm__ volatile("syscall\n\ttest %%eax, %%eax\n\tjnz 1f\n\txor %%ebp, %%ebp\n\tpop %%rax\n\tpop %%rdi\n\tcall *%%rax\n\tud2\n1:"
-			 : "=a"(r) : "a"(SYS_clone), "D"(flags), "S"(sp), "d"(0), "r"(r10), "r"(r8) : "rcx", "r11", "memory");
+			 : "=a"(r) : "a"(SYS_clone), "D"(flags), "S"(sp), "d"(0), "r"(r10), "r"(r8), "r"(r9) : "rcx", "r11", "memory");
 	return r;
 }
 __asm__(".globl _start\n_start:\n\txor %ebp, %ebp\n\tand $-16, %rsp\n\tcall begin\n");
@@ -140,7 +142,7 @@ static inline long sys(long n, long a, long b, long c, long d, long e, long f)
 	return x0;
 }
 
-static inline long spawn(u64 flags, char *top, void (*what)(void *), void *with)
+static inline long spawn(u64 flags, char *top, void (*what)(void *), void *with, u64 sixth)
 {
 	u64 *sp = (u64 *)top - 2;
 	register long x8 __asm__("x8") = SYS_clone;
@@ -149,9 +151,10 @@ static inline long spawn(u64 flags, char *top, void (*what)(void *), void *with)
 	register long x2 __asm__("x2") = 0;
 	register long x3 __asm__("x3") = 0;
 	register long x4 __asm__("x4") = 0;
+	register long x5 __asm__("x5") = (long)sixth;
 	sp[0] = (u64)what, sp[1] = (u64)with;
 	__asm__ volatile("svc 0\n\tcbnz x0, 1f\n\tmov x29, #0\n\tldp x1, x0, [sp], #16\n\tblr x1\n\tbrk #0\n1:"
-			 : "+r"(x0), "+r"(x1) : "r"(x8), "r"(x2), "r"(x3), "r"(x4) : "memory");
+			 : "+r"(x0), "+r"(x1) : "r"(x8), "r"(x2), "r"(x3), "r"(x4), "r"(x5) : "memory");
 	return x0;
 }
 __asm__(".globl _start\n_start:\n\tmov x29, #0\n\tmov x30, #0\n\tbl begin\n");
