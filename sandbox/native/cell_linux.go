@@ -86,7 +86,7 @@ func (f *factory) newRecipe(p *reach.Plan, show map[string]string) (*recipe, err
 	}
 	r.finish()
 	own := &script{}
-	own.settle(r)
+	own.endow() // the rest is fresh for each command
 	if locks(p) {
 		if err := own.lock(p); err != nil {
 			return nil, err

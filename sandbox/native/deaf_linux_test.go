@@ -13,13 +13,13 @@ import (
 // one whose launcher was killed; what ended it is told.
 func TestDeaf(t *testing.T) {
 	f := begun(t)
-	p := simple()
-	p.Path, p.Argv, p.Dir, p.Env = "/bin/sleep", []string{"sleep", "600"}, "/", nil
-	by, err := f.newRecipe(p, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, again := range []bool{false, true} {
+	for _, kind := range cells {
+		again, p := kind[0], simply(kind[1])
+		p.Path, p.Argv, p.Dir, p.Env = "/bin/sleep", []string{"sleep", "600"}, "/", nil
+		by, err := f.newRecipe(p, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
 		c, err := f.newCell(by, again, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -219,9 +219,14 @@ func (r *root) finish() {
 	r.enter()
 }
 
-// settle gives a box, in the root that it has entered, what it has for itself.
+// settle gives a box that is used once, in the root that it has entered, what it has for itself.
 func (s *script) settle(r *root) {
 	s.renew(r)
+	s.endow()
+}
+
+// endow gives a box what all commands in it have.
+func (s *script) endow() {
 	s.doing(stepLimits)
 	s.watching("", 2)        // by its own /proc: in the host's, each box would add a file of the same name to look through
 	s.doing("make /dev/pts") // pseudo terminals of its own, which end with what has them open

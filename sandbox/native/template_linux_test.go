@@ -24,10 +24,14 @@ func TestTemplate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := f.newCell(by, true, in)
+		c, err := f.newCell(by, false, in)
 		if err == nil {
 			defer c.end()
-			err = c.conn.settle()
+			s := &script{}
+			s.settle(by.root)
+			if err = c.conn.send(s, inPlace, 0, "", ""); err == nil {
+				_, err = c.conn.expect(saysDone, s)
+			}
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -50,17 +50,24 @@ func beginsBadly(t *testing.T) message {
 }
 
 // simple is a box with nothing of anybody's in it.
-func simple() *reach.Plan {
-	return &reach.Plan{Limits: reach.Limits{Address: 1 << 40, Data: 1 << 30, Pids: 1000, Files: 100, Size: 1 << 20}, Agent: true, Tmp: 1 << 20}
+func simple() *reach.Plan { return simply(true) }
+
+// cells are the kinds of cells: used again, and with an agent, so that each command has a
+// filter of its own.
+var cells = [][2]bool{{false, true}, {true, true}, {true, false}}
+
+func simply(agent bool) *reach.Plan {
+	return &reach.Plan{Limits: reach.Limits{Address: 1 << 40, Data: 1 << 30, Pids: 1000, Files: 100, Size: 1 << 20}, Agent: agent, Tmp: 1 << 20}
 }
 
 // TestUnfinished: no runner waits in a box or in a view that is not whole, and what it lacks
 // is told.
 func TestUnfinished(t *testing.T) {
 	f := begun(t)
-	for _, again := range []bool{false, true} {
+	for _, kind := range cells {
+		again := kind[0]
 		for _, viewFails := range []bool{false, true} {
-			by, err := f.newRecipe(simple(), nil)
+			by, err := f.newRecipe(simply(kind[1]), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -117,17 +124,18 @@ func beyondAll(t *testing.T) int {
 // told soon, and a box that nobody has then is gone.
 func TestNoDescriptors(t *testing.T) {
 	f := begun(t)
-	by, err := f.newRecipe(simple(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var usual unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &usual); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { unix.Setrlimit(unix.RLIMIT_NOFILE, &usual) })
 	made, refused := 0, 0
-	for _, again := range []bool{false, true} {
+	for _, kind := range cells {
+		again := kind[0]
+		by, err := f.newRecipe(simply(kind[1]), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for room := range 14 {
 			c, err := f.newCell(by, again, nil)
 			if err != nil {

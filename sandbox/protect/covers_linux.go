@@ -17,10 +17,10 @@ func (f *Finder) CoverAll(ctx context.Context, roots, named []string) (all Cover
 		if info, err := os.Stat(root); err != nil || !info.IsDir() {
 			continue
 		}
-		c, err := f.Cover(ctx, root, Named(named))
+		c, err := f.cover(root, Named(named))
 		if err == nil {
 			all = append(all, c)
-			err = c.Prepare()
+			err = c.prepare(ctx)
 		}
 		if err != nil {
 			return all, err

@@ -102,6 +102,19 @@ func (f *Finder) Close() error {
 // during Cover, Prepare and Done, possibly of other runs, and has to answer alike. Whoever
 // gets a Cover calls Done once, also when nothing was run.
 func (f *Finder) Cover(ctx context.Context, root string, open func(path string) bool) (*Cover, error) {
+	c, err := f.cover(root, open)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.compute(ctx); err != nil {
+		f.end(c)
+		return nil, fmt.Errorf("protected names of %s: %w", root, err)
+	}
+	return c, nil
+}
+
+// cover is a Cover that says nothing yet.
+func (f *Finder) cover(root string, open func(path string) bool) (*Cover, error) {
 	if !filepath.IsAbs(root) || filepath.Clean(root) != root {
 		return nil, fmt.Errorf("protected names: %q is not an absolute clean path; resolve it first", root)
 	}
@@ -110,10 +123,6 @@ func (f *Finder) Cover(ctx context.Context, root string, open func(path string) 
 	}
 	c := &Cover{Root: root, finder: f, open: open}
 	if err := f.begin(c); err != nil {
-		return nil, fmt.Errorf("protected names of %s: %w", root, err)
-	}
-	if err := c.compute(ctx); err != nil {
-		f.end(c)
 		return nil, fmt.Errorf("protected names of %s: %w", root, err)
 	}
 	return c, nil

@@ -52,12 +52,14 @@ var errExists = errors.New("a protected name came to be just now")
 // changed since, or a name cannot be made by anyone, Mounts and Placeholders are others
 // afterwards. The run begins after it. On error nothing is left; Done is called all the
 // same.
-func (c *Cover) Prepare() error {
+func (c *Cover) Prepare() error { return c.prepare(context.Background()) }
+
+func (c *Cover) prepare(ctx context.Context) error {
 	if c.index == nil {
 		return nil
 	}
 	for range 5 {
-		if err := c.compute(context.Background()); err != nil {
+		if err := c.compute(ctx); err != nil {
 			return fmt.Errorf("protected names of %s: %w", c.Root, err)
 		}
 		err := c.take()
