@@ -405,7 +405,7 @@ var rows = []row{
 		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.File.Upstreams["srv"].ConnectTimeout) }, first: "5s", then: "writ.yaml:2: upstreams.srv.connect_timeout: must be over 0 and at most 10m", refusedOther: true},
 	{key: "upstreams.*.hosts", text: "version: 1\nupstreams: {srv: {command: [prog], hosts: $X}}\n", one: "[a.example]", other: "['a.example/x']", engine: true,
 		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.File.Upstreams["srv"].Hosts) }, first: "[a.example:443]", refusedOther: true,
-		then: `writ.yaml:2: upstreams.srv.hosts[0]: pattern "a.example/x" is not a CIDR range; write one such as 10.0.0.0/8:8080 or [2001:db8::/32]:443`},
+		then: `writ.yaml:2: upstreams.srv.hosts[0]: pattern "a.example/x" has a path, and a host is reached whole; write a.example`},
 	{key: "upstreams.*.read_action", text: "version: 1\nactions: {custom: {\"crm:read\": low}}\nupstreams: {srv: {command: [prog], read_action: $X}}\n", one: "crm:read", other: "code:reed", engine: true,
 		see: func(_ testing.TB, c *Config) string { return fmt.Sprint(c.File.Upstreams["srv"].ReadAction) }, first: "crm:read", then: `writ.yaml:3: upstreams.srv.read_action: unknown action type "code:reed"; did you mean code:read?`, refusedOther: true},
 	{key: "egress.hosts.*.class", text: "version: 1\negress: {hosts: {'*.a.example': {class: $X}}}\n", one: "read_only", other: "none", engine: true,

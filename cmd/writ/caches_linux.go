@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/writ-run/writ"
 )
@@ -88,7 +89,11 @@ func buildCache(dir string) (string, error) {
 		return "", err
 	}
 	sum := sha256.Sum256([]byte(dir))
-	at := filepath.Join(base, "writ", "build", hex.EncodeToString(sum[:8]))
+	all := filepath.Join(base, "writ", "build")
+	at := filepath.Join(all, hex.EncodeToString(sum[:8]))
+	if now := time.Now(); os.Chtimes(at, now, now) != nil { // which says when it was used last
+		dropUnused(all)
+	}
 	if err := os.MkdirAll(at, 0o700); err != nil {
 		return "", err
 	}
@@ -99,6 +104,21 @@ func buildCache(dir string) (string, error) {
 		}
 	}
 	return filepath.EvalSymlinks(at)
+}
+
+// unused is how long a build cache is kept that nobody uses.
+const unused = 30 * 24 * time.Hour
+
+// dropUnused removes build caches of directories in which nothing was run for long; when
+// another one is made, so that one that is used is not kept waiting. What cannot be removed
+// stays.
+func dropUnused(all string) {
+	entries, _ := os.ReadDir(all)
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && e.IsDir() && time.Since(info.ModTime()) > unused {
+			os.RemoveAll(filepath.Join(all, e.Name()))
+		}
+	}
 }
 
 // gitIdentity is a configuration for git with the name and the address of the one at

@@ -94,7 +94,9 @@ func TestMountedMeanwhile(t *testing.T) {
 		t.Fatal(err)
 	}
 	done := make(chan outcome, 1)
-	go func() { done <- w.shell("touch begun; while test ! -e go; do sleep 0.05; done; ls -A later; git init -q later/mine") }()
+	go func() {
+		done <- w.shell("touch begun; while test ! -e go; do sleep 0.05; done; ls -A later; git init -q later/mine")
+	}()
 	w.eventually("the command has begun", func() bool { _, err := os.Stat(filepath.Join(w.ws, "begun")); return err == nil })
 	if err := unix.Mount("none", at, "tmpfs", 0, "mode=755,uid=65534,gid=65534"); err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/writ-run/writ/need"
 )
@@ -358,6 +359,38 @@ func TestProgramsGo(t *testing.T) {
 		if o.code != 0 || !regexp.MustCompile(tc.out).MatchString(o.out) || !regexp.MustCompile(tc.err).MatchString(o.err) {
 			t.Errorf("%s: %+v", tc.command, o)
 		}
+	}
+}
+
+// A build cache that nobody used for long is removed when another one is made, and no other.
+func TestBuildCachesUnused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, standard, "")
+	used, gone := w.directory(t, nil), w.directory(t, nil)
+	all := filepath.Join(w.home, ".cache", "writ", "build")
+	keep := func(dir string) string {
+		t.Helper()
+		if o := w.confinesIn(dir, nil, "--", "sh", "-c", `mkdir -p "$GOCACHE" && touch "$GOCACHE/kept" && echo "$GOCACHE"`); o.code != 0 {
+			t.Fatalf("%+v", o)
+		} else {
+			return strings.TrimSpace(o.out)
+		}
+		return ""
+	}
+	stays, goes := keep(used), keep(gone)
+	old := time.Now().Add(-40 * 24 * time.Hour)
+	for _, at := range []string{stays, goes} {
+		if err := os.Chtimes(filepath.Dir(at), old, old); err != nil || !strings.HasPrefix(at, all) {
+			t.Fatal(at, err)
+		}
+	}
+	keep(used) // and so it is used
+	keep(w.directory(t, nil))
+	if _, err := os.Stat(filepath.Join(stays, "kept")); err != nil {
+		t.Errorf("a cache that is used was removed: %v", err)
+	}
+	if _, err := os.Stat(filepath.Dir(goes)); err == nil {
+		t.Error("a cache that nobody uses is left")
 	}
 }
 

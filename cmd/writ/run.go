@@ -82,7 +82,7 @@ func (a *app) runCommand() *cobra.Command {
 			if len(args) == 0 {
 				return usagef("expected a command: writ run -- COMMAND [ARG...]")
 			}
-			return nil
+			return a.noJSON()
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return a.runConfined(cmd.Context(), &c, args) },
 	}
@@ -100,12 +100,23 @@ func (a *app) shellCommand() *cobra.Command {
 		Example: "  writ shell\n  writ shell --read ~/data",
 		Args:    exactly(0, "no arguments; 'writ run -- COMMAND' runs one"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := a.noJSON(); err != nil {
+				return err
+			}
 			c.env = append(c.env, `PS1=(writ) \w\$ `) // so that one knows where one is
 			return a.runConfined(cmd.Context(), &c, []string{"/bin/bash", "--norc", "--noprofile", "-i"})
 		},
 	}
 	c.flags(cmd)
 	return cmd
+}
+
+// noJSON is for commands that print what another one prints.
+func (a *app) noJSON() error {
+	if a.json {
+		return usagef("--json: what is printed is the command's own; leave it out, or write it behind the command")
+	}
+	return nil
 }
 
 func (c *confined) flags(cmd *cobra.Command) {

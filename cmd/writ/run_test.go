@@ -101,6 +101,7 @@ func TestRun(t *testing.T) {
 		{"a temporary directory, whole", "", []string{"--write", "/tmp", "--", "true"}, 125, `^$`, `a box has a /tmp of its own, and what it writes there is gone afterwards`},
 		{"processes of the host", "", []string{"--read", "/proc", "--", "true"}, 125, `^$`, `/proc shows other processes and cannot be opened to a box, which has a /proc of its own; leave it out\n$`},
 		{"a variable of the box's own", "", []string{"--env", "HOME=/x", "--", "true"}, 2, `^$`, `--env HOME: it would not reach the command: a box has its own; leave it out`},
+		{"JSON", "", []string{"--json", "--", "true"}, 2, `what is printed is the command's own`, `^$`},
 		{"a variable that runs code", "", []string{"--env", "LD_PRELOAD=/x", "--", "true"}, 2, `^$`, `--env LD_PRELOAD: it would not reach the command: such names carry code that some program would run`},
 		{"a variable without a name", "", []string{"--env", "A B=1", "--", "true"}, 2, `^$`, `it is no name of a variable`},
 		{"another search path", "", []string{"--env", "PATH=/x", "--", "true"}, 2, `^$`, `--env PATH: its PATH has the system's directories`},
