@@ -130,7 +130,7 @@ func parseWithin(s string) (Pattern, error) {
 	name, _, _ := strings.Cut(s, "/")
 	switch e, notHost := parseEndpoint(name, DefaultPort); {
 	case err != nil && notHost == nil && !e.Host.addr.IsValid():
-		return Pattern{}, fail("pattern", s, "has a path, and a host is reached whole; write "+name)
+		return Pattern{}, fail("pattern", s, "has a path, and a host is reached whole; write "+e.Host.String())
 	case err != nil || prefix.Addr().Is4() && bracketed || rest != "" && rest[0] != ':':
 		return Pattern{}, fail("pattern", s, say)
 	case prefix.Addr().Is4In6():
