@@ -135,7 +135,8 @@ var packages = map[string][]string{
 	"awk":       {"awk", "gawk", "mawk"},
 	"diff":      {"diff", "cmp", "diff3", "sdiff"},
 	"go":        {"go", "gofmt"},
-	"npm":       {"npm", "npx"},
+	"make":      {"make", "sh"}, // which runs what a makefile says
+	"npm":       {"npm", "npx", "sh"},
 }
 
 // Programs expands restricted_commands into program names.

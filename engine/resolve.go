@@ -152,8 +152,8 @@ var companions = map[string][]string{
 	"go":  {"/usr/local/go/pkg/tool", "/usr/lib/go/pkg/tool"},
 }
 
-// findPrograms gives the files behind program names, and what they run
-// themselves. Programs that are not installed are left out: they cannot run.
+// findPrograms gives the files behind program names, the names themselves where they are
+// symlinks, by which a box finds them, and what they run themselves. Programs that are not installed are left out: they cannot run.
 func findPrograms(names, prefixes []string) []string {
 	var out []string
 	add := func(path string, want func(fs.FileInfo) bool) bool {
@@ -164,6 +164,9 @@ func findPrograms(names, prefixes []string) []string {
 		info, err := os.Stat(real)
 		if err != nil || !want(info) {
 			return false
+		}
+		if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+			out = append(out, filepath.Join(dir, filepath.Base(path)))
 		}
 		out = append(out, real)
 		return true

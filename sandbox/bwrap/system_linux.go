@@ -36,6 +36,11 @@ func (v *view) system() {
 	for _, dir := range v.plan.System {
 		v.directory(dir)
 	}
+	for _, dir := range []string{"/bin", "/sbin"} {
+		if to, err := os.Readlink(dir); err == nil { // by which scripts name their interpreter
+			v.symlink(to, dir)
+		}
+	}
 	for _, dir := range []string{"/dev", "/etc", "/usr", "/var"} { // not for their owner alone, as bubblewrap makes them
 		v.add("--perms", "0755", "--dir", dir)
 	}
@@ -101,6 +106,9 @@ func (v *view) configuration() {
 		}
 		if real, err := filepath.EvalSymlinks(path); err == nil {
 			v.add("--ro-bind", real, path)
+			if info.IsDir() {
+				v.bound = append(v.bound, path)
+			}
 		}
 	}
 }

@@ -44,6 +44,11 @@ func (k *skeleton) build(s *script) {
 		k.show(s, dir)
 	}
 	if k.listed {
+		for _, dir := range []string{"/bin", "/sbin"} {
+			if to, err := os.Readlink(dir); err == nil { // by which scripts name their interpreter
+				s.symlink(to, k.at+dir)
+			}
+		}
 		k.leave(s, reach.RealAll(reach.ProgramDirs)) // a box puts in what is listed
 		for _, parent := range []string{"/usr", "/usr/local"} {
 			k.leave(s, below(parent))
@@ -178,6 +183,7 @@ func (k *skeleton) configuration(s *script) {
 			}
 			s.mkdirs(k.at, path)
 			s.bind(real, k.at+path, readOnly)
+			k.bound = append(k.bound, path)
 		case info.Mode().IsRegular() && info.Size() > large && info.Size() <= maxCopied && info.Mode()&0o004 != 0:
 			if real, err := filepath.EvalSymlinks(path); err == nil {
 				s.copied(real, k.at+path, maxCopied)
