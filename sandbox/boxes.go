@@ -114,6 +114,12 @@ func (b *Boxes) Start(ctx context.Context, w writ.Writ, spec Spec) (Box, string,
 	return b.drivers.start(ctx, w, func(d Driver) (Box, error) { return b.startOn(ctx, d, w, spec, told) })
 }
 
+// mostMade is how many boxes are made for one call, where names come to lead elsewhere
+// meanwhile.
+const mostMade = 4
+
+var errUnsettled = Anywhere(writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: what the box shows keeps changing while it is made (mounts, protected names); try again", nil))
+
 func (b *Boxes) startOn(ctx context.Context, d Driver, w writ.Writ, spec Spec, told *telling) (Box, error) {
 	keeper, ok := d.(Keeper)
 	if !ok {
@@ -125,14 +131,19 @@ func (b *Boxes) startOn(ctx context.Context, d Driver, w writ.Writ, spec Spec, t
 		return nil, err
 	}
 	k := b.keyOf(d, w, spec, p)
-	for k != (key{}) {
+	for made := 0; k != (key{}); {
 		e := b.idle(ctx, k)
-		fresh := e == nil
-		if fresh {
+		if e == nil {
 			if !b.room() {
 				break
 			}
+			if made++; made > mostMade {
+				return nil, errUnsettled
+			}
 			kept, err := p.Keep(ctx)
+			if errors.Is(err, ErrUnfit) {
+				continue
+			}
 			if err != nil {
 				return nil, err
 			}
@@ -143,7 +154,7 @@ func (b *Boxes) startOn(ctx context.Context, d Driver, w writ.Writ, spec Spec, t
 			return b.tracked(d, w, e, box, told, nil)
 		}
 		b.drop(e)
-		if fresh || !errors.Is(err, ErrUnfit) {
+		if !errors.Is(err, ErrUnfit) {
 			return nil, err
 		}
 	}

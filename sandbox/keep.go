@@ -21,7 +21,8 @@ type Plan interface {
 	Alike() string
 	// Start starts it in a box of its own, which is gone afterwards.
 	Start(context.Context) (Box, error)
-	// Keep makes a box for this run and others like it.
+	// Keep makes a box for this run and others like it. ErrUnfit says that another try may
+	// succeed.
 	Keep(context.Context) (Kept, error)
 	// StartIn starts it in a box that was made for one like it. ErrUnfit says that the
 	// box will not do, and nothing was started.

@@ -37,7 +37,8 @@ type plan struct {
 	hidden []wrapped.File
 	labels map[string]string // those of the image, empty
 	alike  string
-	mounts string // what the host has mounted in what it shows
+	table  *mounted.Table
+	mounts string // what the host has mounted in what it shows, by that
 }
 
 // plan works out a run for a writ whose demands have been checked.
@@ -60,14 +61,20 @@ func (d *Driver) plan(ctx context.Context, w writ.Writ, spec sandbox.Spec, show 
 	}
 	sum := sha256.Sum256(text)
 	p.alike = hex.EncodeToString(sum[:])
+	return p, p.look()
+}
+
+// look takes note of what is mounted now.
+func (p *plan) look() error {
 	now, err := mounted.Now()
 	if err != nil {
-		return nil, writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: "+err.Error(), err)
+		return writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: "+err.Error(), err)
 	}
+	p.table, p.mounts = now, ""
 	for _, path := range slices.Concat(p.Read, p.Write, p.Hide) {
 		p.mounts += now.Mark(path)
 	}
-	return p, nil
+	return nil
 }
 
 func (p *plan) readOnly() bool { return p.driver.opts.ReadOnly && !p.probes }
@@ -80,6 +87,9 @@ func (p *plan) Alike() string { return p.alike }
 
 // Start implements sandbox.Plan.
 func (p *plan) Start(ctx context.Context) (sandbox.Box, error) {
+	if err := p.look(); err != nil {
+		return nil, err
+	}
 	out, err := p.wayOut(ctx)
 	if err != nil {
 		return nil, err
@@ -108,6 +118,9 @@ func (p *plan) Keep(ctx context.Context) (sandbox.Kept, error) {
 	if p.networked() {
 		return nil, sandbox.ErrUnfit // a way out is one call's
 	}
+	if err := p.look(); err != nil {
+		return nil, err
+	}
 	c, err := p.create(ctx, nil)
 	if err != nil {
 		return nil, err
@@ -117,11 +130,21 @@ func (p *plan) Keep(ctx context.Context) (sandbox.Kept, error) {
 
 // StartIn implements sandbox.Plan.
 func (p *plan) StartIn(ctx context.Context, in sandbox.Kept) (sandbox.Box, error) {
+	if err := p.look(); err != nil {
+		return nil, err
+	}
 	k := in.(*kept)
 	if k.alike != p.alike || k.mounts != p.mounts || k.gone() || k.spent.Load() {
 		return nil, sandbox.ErrUnfit
 	}
-	return p.runIn(ctx, k.running)
+	b, err := p.runIn(ctx, k.running)
+	if errors.Is(err, errMoved) {
+		return nil, sandbox.ErrUnfit
+	}
+	if err != nil {
+		return nil, err
+	}
+	return b, nil
 }
 
 // Renew implements sandbox.Kept.
@@ -248,8 +271,19 @@ func (p *plan) cover(ctx context.Context) (protect.Covers, error) {
 		return nil, writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: runtime runsc cannot keep protected names in what a container may write; use sandboxing.docker.mount_mode: ro, or runtime: runc", nil)
 	}
 	all, err := p.driver.finder.CoverAll(ctx, p.Protected(), p.Named)
+	saw := true
+	if err == nil {
+		saw, err = all.Saw(p.table)
+	}
+	if err == nil && !saw {
+		err = errMoved
+	}
 	if err != nil {
 		err = writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: "+err.Error(), err)
 	}
 	return all, err
 }
+
+// errMoved says that something was mounted or unmounted in what a container shows, while it
+// was made.
+var errMoved = errors.New("something was mounted or unmounted in what the container shows; try again")

@@ -3,6 +3,7 @@ package mounted
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
@@ -10,7 +11,7 @@ import (
 )
 
 // A Table is what was mounted where at one time. It does not change: as long as [Now] gives
-// the same one, nothing was mounted and nothing unmounted.
+// the same one, nothing was mounted and nothing unmounted, nor moved that anybody has said.
 type Table struct {
 	rows []row // in the kernel's order: what lies on something comes after it
 
@@ -20,7 +21,10 @@ type Table struct {
 
 // A row is one mount. Its text tells it from others, before and after it: a number of its own,
 // what is mounted, and how.
-type row struct{ at, text string }
+type row struct {
+	id       uint64
+	at, text string
+}
 
 const source = "/proc/self/mountinfo"
 
@@ -31,6 +35,15 @@ var latest struct {
 	fd    int
 	is    *Table
 	count uint64 // of all that there were
+	doubt bool   // somebody knows better than the kernel tells
+}
+
+// Doubt has the table read anew: the kernel does not tell when a directory that something is
+// mounted in is renamed.
+func Doubt() {
+	latest.mu.Lock()
+	defer latest.mu.Unlock()
+	latest.doubt = true
 }
 
 // numbers are what a mount is called by the number that mountinfo has for it. Where the kernel
@@ -60,17 +73,24 @@ func Now() (*Table, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", source, err)
 	}
-	if latest.is != nil && !changed {
+	if latest.is != nil && !changed && !latest.doubt {
 		return latest.is, nil
 	}
 	text, err := os.ReadFile(source) // what changes meanwhile is told the next time
+	var now *Table
 	if err == nil {
-		latest.count++
-		latest.is, err = parse(string(text), numbers())
+		if changed || latest.is == nil {
+			latest.count++
+		}
+		now, err = parse(string(text), numbers())
 	}
 	if err != nil {
 		latest.is = nil
 		return nil, fmt.Errorf("%s: %w", source, err)
+	}
+	latest.doubt = false
+	if latest.is == nil || !slices.Equal(now.rows, latest.is.rows) {
+		latest.is = now
 	}
 	return latest.is, nil
 }
@@ -97,7 +117,8 @@ func parse(text string, number func(string) uint64) (*Table, error) {
 		if len(f) <= fields {
 			return nil, fmt.Errorf("a mount is told as %q", line)
 		}
-		t.rows = append(t.rows, row{unescape(f[where]), fmt.Sprint(number(f[0]), " ", strings.Join(f[:fields], " "))})
+		id := number(f[0])
+		t.rows = append(t.rows, row{id, unescape(f[where]), fmt.Sprint(id, " ", strings.Join(f[:fields], " "))})
 	}
 	return t, nil
 }
@@ -155,6 +176,24 @@ func (t *Table) Since(before *Table) []string {
 	for r, n := range count {
 		if n != 0 {
 			out = append(out, r.at)
+		}
+	}
+	return out
+}
+
+// Others are the places at which something is mounted now that was not mounted anywhere, or
+// was that is not any more: where it was.
+func (t *Table) Others(before *Table) []string {
+	var out []string
+	for _, pair := range [][2]*Table{{t, before}, {before, t}} {
+		known := map[uint64]bool{}
+		for _, r := range pair[1].rows {
+			known[r.id] = true
+		}
+		for _, r := range pair[0].rows {
+			if !known[r.id] {
+				out = append(out, r.at)
+			}
 		}
 	}
 	return out

@@ -160,6 +160,9 @@ func (r *recipe) runner(again, terminal bool) (message, error) {
 	}
 	if again {
 		s.renew(r.root)
+		if !r.root.plan.Root {
+			s.terminals() // the box's own belong to the user of its commands, who could leave something with them
+		}
 		s.init()
 	} else {
 		s.settle(r.root)

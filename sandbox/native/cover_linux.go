@@ -20,10 +20,18 @@ func (p *plan) cover(ctx context.Context) (covers, error) {
 	}
 	all, err := p.driver.finder.CoverAll(ctx, p.Protected(), p.Named)
 	if err != nil {
-		err = writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: "+err.Error(), err)
+		return covers(all), writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: "+err.Error(), err)
+	}
+	saw, err := all.Saw(p.mounts)
+	if err == nil && !saw {
+		err = errMoved
 	}
 	return covers(all), err
 }
+
+// errMoved says that something was mounted or unmounted in what a box shows, since it was
+// planned.
+var errMoved = errors.New("something keeps being mounted or unmounted in what the box shows; try again")
 
 func (all covers) done() ([]string, error) { return protect.Covers(all).Done() }
 

@@ -88,7 +88,8 @@ func (d *Driver) running(p *plan) (*factory, error) {
 	if d.closed {
 		return nil, errors.New("the driver is closed")
 	}
-	if f := d.factory; f != nil && f.stale(p.mounts, shownPaths(p.Plan)) {
+	paths := shownPaths(p.Plan)
+	if f := d.factory; f != nil && f.stale(p.mounts, paths) {
 		d.retired = append(slices.DeleteFunc(d.retired, func(f *factory) bool { return f.life.ended.Load() }), f)
 		d.factory = nil
 		d.ready.empty()
@@ -102,6 +103,9 @@ func (d *Driver) running(p *plan) (*factory, error) {
 		d.factory = f
 		d.openGroups()
 		f.groups = d.groups
+	}
+	if d.factory.stale(p.mounts, paths) {
+		return nil, errMoved // between the plan and the factory, or while that was begun
 	}
 	return d.factory, nil
 }

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/writ-run/writ/sandbox/cgroup"
+	"github.com/writ-run/writ/sandbox/mounted"
 	"golang.org/x/sys/unix"
 )
 
@@ -44,8 +45,16 @@ func startFactory() (*factory, error) {
 // newFactory makes a launcher one.
 func newFactory(l launcher) (*factory, error) {
 	f := &factory{launcher: l, any: skeletonFor(false), only: skeletonFor(true), makers: newMakers()}
-	if err := l.apart(); err != nil {
+	err := l.apart()
+	var now *mounted.Table
+	if err == nil {
+		now, err = mounted.Now()
+	}
+	if err != nil {
 		return nil, f.end(err)
+	}
+	if now != f.mounts {
+		f.life.doubt = now.Since(f.mounts)
 	}
 	var s script
 	s.doing(stepLeave)
@@ -60,7 +69,7 @@ func newFactory(l launcher) (*factory, error) {
 	s.doing(stepLimits)
 	s.file(oldRoot+"/proc/self/oom_score_adj", []byte("500")) // boxes go first when memory runs out
 	s.watching(oldRoot, 1)
-	err := f.do(&s)
+	err = f.do(&s)
 	if err == nil {
 		f.box, err = beginning()
 	}

@@ -58,22 +58,36 @@ func (d *Driver) Foreground(ctx context.Context, w writ.Writ, spec sandbox.Spec,
 	if fg.Tmp > 0 {
 		p.Tmp = fg.Tmp
 	}
+	for range mostMoves {
+		var b *box
+		if b, err = p.inFront(ctx, fg); !errors.Is(err, errMoved) {
+			return Process{b}, err
+		}
+		if err := p.look(); err != nil {
+			return Process{}, err
+		}
+	}
+	return Process{}, explain(err)
+}
+
+// inFront runs it in a box of its own.
+func (p *plan) inFront(ctx context.Context, fg Foreground) (*box, error) {
 	var kept covers
 	var keepErr error
 	var keeping sync.WaitGroup
 	keeping.Go(func() { kept, keepErr = p.cover(ctx) }) // while the box is made
-	r, err := d.inFront(p, fg)
+	r, err := p.driver.inFront(p, fg)
 	keeping.Wait()
 	if err != nil {
 		_, undo := kept.done()
-		return Process{}, errors.Join(explain(err), undo)
+		return nil, errors.Join(explain(err), undo)
 	}
 	b, err := p.runKept(r, kept, keepErr)
 	if err != nil {
 		r.end()
-		return Process{}, explain(err)
+		return nil, explain(err)
 	}
-	return Process{b}, nil
+	return b, nil
 }
 
 // inFront is a runner for a command that a person runs, in a box of its own.

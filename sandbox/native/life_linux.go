@@ -20,6 +20,7 @@ type life struct {
 	mu      sync.Mutex
 	cells   int
 	retired bool
+	doubt   []string       // where something was mounted or unmounted while it was begun
 	last    *mounted.Table // that was looked at,
 	changed []string       // and where that is another one
 }
@@ -66,15 +67,19 @@ func (f *factory) rest() {
 func (f *factory) stale(now *mounted.Table, paths []string) bool {
 	f.life.mu.Lock()
 	defer f.life.mu.Unlock()
+	touched := func(place string) bool {
+		return slices.ContainsFunc(paths, func(path string) bool { return mounted.Touches(place, path) })
+	}
+	if slices.ContainsFunc(f.life.doubt, touched) {
+		return true
+	}
 	if now == f.mounts {
 		return false
 	}
 	if f.life.last != now {
 		f.life.last, f.life.changed = now, now.Since(f.mounts)
 	}
-	return slices.ContainsFunc(f.life.changed, func(place string) bool {
-		return slices.ContainsFunc(paths, func(path string) bool { return mounted.Touches(place, path) })
-	})
+	return slices.ContainsFunc(f.life.changed, touched)
 }
 
 // everybodys are what every box shows of the host.

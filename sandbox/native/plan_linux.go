@@ -30,12 +30,24 @@ func (d *Driver) plan(w writ.Writ, spec sandbox.Spec, show map[string]string) (*
 	if err != nil {
 		return nil, err
 	}
+	out := &plan{Plan: p, driver: d, writ: w, spec: spec, show: show}
+	return out, out.look()
+}
+
+// look takes note of what is mounted now.
+func (p *plan) look() error {
 	now, err := mounted.Now()
 	if err != nil {
-		return nil, writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: "+err.Error(), err)
+		return writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: "+err.Error(), err)
 	}
-	return &plan{p, d, w, spec, show, now, viewOf(p, now)}, nil
+	if now != p.mounts {
+		p.mounts, p.view = now, viewOf(p.Plan, now)
+	}
+	return nil
 }
+
+// mostMoves is how often a box is made anew because something was mounted meanwhile.
+const mostMoves = 4
 
 // show starts a box that is for probing only, with files besides those of the writ.
 func (d *Driver) show(ctx context.Context, w writ.Writ, spec sandbox.Spec, show map[string]string) (sandbox.Box, error) {
@@ -51,8 +63,8 @@ func (p *plan) Alike() string { return p.view.key }
 
 // Start implements sandbox.Plan, in a box that was made ahead where there is one.
 func (p *plan) Start(ctx context.Context) (sandbox.Box, error) {
-	for {
-		if err := stopped(ctx); err != nil {
+	for try := 0; ; {
+		if err := errors.Join(stopped(ctx), p.look()); err != nil {
 			return nil, err
 		}
 		var r *runner
@@ -68,8 +80,12 @@ func (p *plan) Start(ctx context.Context) (sandbox.Box, error) {
 				r, err = c.ready()
 			}
 		}
+		moved := func(err error) bool { try++; return errors.Is(err, errMoved) && try < mostMoves }
 		if r == nil {
 			_, undo := kept.done()
+			if moved(err) && undo == nil {
+				continue
+			}
 			return nil, errors.Join(explain(err), undo)
 		}
 		b, err := p.runKept(r, kept, err)
@@ -81,6 +97,9 @@ func (p *plan) Start(ctx context.Context) (sandbox.Box, error) {
 		}
 		r.end()
 		var known *writ.Error
+		if moved(err) {
+			continue
+		}
 		if !ahead || errors.As(err, &known) { // else it was dead already, and got nothing to run
 			return nil, explain(err)
 		}
@@ -131,10 +150,13 @@ type kept struct {
 
 // Keep implements sandbox.Plan.
 func (p *plan) Keep(ctx context.Context) (sandbox.Kept, error) {
-	if err := stopped(ctx); err != nil {
+	if err := errors.Join(stopped(ctx), p.look()); err != nil {
 		return nil, err
 	}
 	c, err := p.driver.cell(p, true, p.driver.ready.recipe(p.view), nil)
+	if errors.Is(err, errMoved) {
+		return nil, sandbox.ErrUnfit
+	}
 	if err != nil {
 		return nil, explain(err)
 	}
@@ -148,7 +170,7 @@ func (p *plan) Keep(ctx context.Context) (sandbox.Kept, error) {
 
 // StartIn implements sandbox.Plan.
 func (p *plan) StartIn(ctx context.Context, in sandbox.Kept) (sandbox.Box, error) {
-	if err := stopped(ctx); err != nil {
+	if err := errors.Join(stopped(ctx), p.look()); err != nil {
 		return nil, err
 	}
 	k := in.(*kept)

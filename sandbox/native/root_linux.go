@@ -228,8 +228,13 @@ func (s *script) settle(r *root) {
 // endow gives a box what all commands in it have.
 func (s *script) endow() {
 	s.doing(stepLimits)
-	s.watching("", 2)        // by its own /proc: in the host's, each box would add a file of the same name to look through
-	s.doing("make /dev/pts") // pseudo terminals of its own, which end with what has them open
+	s.watching("", 2) // by its own /proc: in the host's, each box would add a file of the same name to look through
+	s.terminals()
+}
+
+// terminals are pseudo terminals of its own, which end with what has them open.
+func (s *script) terminals() {
+	s.doing("make /dev/pts")
 	s.mount("devpts", "/dev/pts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0600,max=256")
 }
 

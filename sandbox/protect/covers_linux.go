@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+
+	"github.com/writ-run/writ/sandbox/mounted"
 )
 
 // Covers are those of everything that one run may write.
@@ -43,4 +45,22 @@ func (all Covers) Done() (undone []string, err error) {
 		}
 	}
 	return undone, err
+}
+
+// Saw reports whether the names were looked for among those mounts, and they are the same
+// still: then a box that has them has what was looked at.
+func (all Covers) Saw(mounts *mounted.Table) (bool, error) {
+	now, err := mounted.Now()
+	if err != nil {
+		return false, err
+	}
+	for _, c := range all {
+		if c.index == nil {
+			continue
+		}
+		if mark := mounts.Mark(c.Root); c.index.mounts.Mark(c.Root) != mark || now.Mark(c.Root) != mark {
+			return false, nil
+		}
+	}
+	return true, nil
 }

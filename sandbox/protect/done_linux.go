@@ -41,11 +41,6 @@ func (c *Cover) Done() ([]Appeared, error) {
 	moved := func(list []Appeared, moveErr error) {
 		out, err = append(out, list...), errors.Join(err, moveErr)
 	}
-	elsewhere, mountErr := x.mounted()
-	err = errors.Join(err, mountErr)
-	for _, rel := range elsewhere {
-		out = append(out, Appeared{Path: path.Join(x.root, rel), Why: "something was mounted or unmounted there meanwhile, so what the run left below it was not looked at"})
-	}
 	m := mover{x: x}
 	defer m.close()
 	for _, rel := range filled {
@@ -61,6 +56,10 @@ func (c *Cover) Done() ([]Appeared, error) {
 		if lookErr := x.refresh(context.Background(), 4*c.finder.opts.MaxDirs); lookErr != nil {
 			return out, errors.Join(err, fmt.Errorf("look at what the run left in %s: %w", x.root, lookErr))
 		}
+		elsewhere, mountErr := x.mounted() // after looking: what was moved has shown
+		if mountErr != nil {
+			return out, errors.Join(err, mountErr)
+		}
 		had := len(out)
 		for _, rel := range c.appeared(elsewhere) {
 			for _, f := range x.judge(rel, x.names[rel]) {
@@ -72,6 +71,11 @@ func (c *Cover) Done() ([]Appeared, error) {
 		if len(out) == had || err != nil {
 			break
 		}
+	}
+	elsewhere, mountErr := x.mounted()
+	err = errors.Join(err, mountErr)
+	for _, rel := range elsewhere {
+		out = append(out, Appeared{Path: path.Join(x.root, rel), Why: "something was mounted or unmounted there meanwhile; what the run left below it was not looked at"})
 	}
 	if len(x.unseen) > before {
 		out = append(out, Appeared{Path: x.root, Why: fmt.Sprintf("there are more directories than can be looked at: %d were not", len(x.unseen))})
@@ -86,7 +90,7 @@ func (x *index) mounted() (out []string, err error) {
 	if err != nil || now.Mark(x.root) == x.mounts.Mark(x.root) {
 		return nil, err
 	}
-	for _, at := range now.Since(x.mounts) {
+	for _, at := range now.Others(x.mounts) {
 		if rel, ok := strings.CutPrefix(at, x.root+"/"); ok && !slices.Contains(out, rel) {
 			out = append(out, rel)
 		}
@@ -102,6 +106,9 @@ func (c *Cover) appeared(but []string) []string {
 	for rel, e := range c.index.names {
 		if slices.ContainsFunc(but, func(dir string) bool { return policy.Below(rel, dir) }) {
 			continue
+		}
+		if len(but) > 0 && e.changed < c.started {
+			continue // it came to light by that, wherever the run has moved it
 		}
 		inRow := c.stood != nil && e.inRow(c.row) // otherwise nothing was run
 		if (e.since > c.begun || inRow) && !c.finder.mayWrite(path.Join(c.Root, rel)) && !(e.placed && c.index.nothingIn(rel, e) && c.elsewhere(rel)) {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/writ-run/writ/sandbox/mounted"
 	"golang.org/x/sys/unix"
 )
 
@@ -61,6 +62,9 @@ func (x *index) drain(ctx context.Context, most int) (again bool, err error) {
 	for _, c := range changes {
 		if dir, ok := x.wds[c.wd]; ok {
 			x.finder.doubt(path.Join(x.root, dir, c.name))
+		}
+		if c.mask&unix.IN_ISDIR != 0 && c.mask&(unix.IN_MOVED_FROM|unix.IN_MOVED_TO) != 0 {
+			mounted.Doubt() // with what is mounted in it
 		}
 		if x.lost(c) {
 			if moves++; moves > maxMoves {
