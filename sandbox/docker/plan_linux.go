@@ -226,7 +226,7 @@ func (p *plan) runBy(ctx context.Context, c *running, covers protect.Covers) (sa
 		j.Read, j.Write = slices.Concat(p.Read, p.Write), nil
 	}
 	for _, c := range covers {
-		j.Covers = append(j.Covers, c.Mounts...)
+		j.Covers = append(j.Covers, slices.DeleteFunc(slices.Clone(c.Mounts), func(m protect.Mount) bool { return reach.InAny(m.Path, p.Hide) })...)
 	}
 	terms := supervise.Terms{Holds: true, Wall: p.Wall, Grace: p.Grace, Explain: func(said string) error {
 		return writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: the container does not run this program: "+said, errors.New(said))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/sandbox/protect"
+	"github.com/writ-run/writ/sandbox/reach"
 	"golang.org/x/sys/unix"
 )
 
@@ -66,9 +67,7 @@ func (r *recipe) since(all covers, made stamps) (*mounting, error) {
 		if !ok {
 			return nil, errStale
 		}
-		for _, m := range mounts {
-			s.protect(m)
-		}
+		r.protect(s, mounts)
 	}
 	if len(s.ops) == 0 {
 		return nil, nil
@@ -127,6 +126,15 @@ func (c *cell) mount(m *mounting) error {
 	}
 	_, err := c.conn.expect(saysDone, m.script)
 	return err
+}
+
+// protect mounts protected names, but for those in what is hidden altogether.
+func (r *recipe) protect(s *script, all []protect.Mount) {
+	for _, m := range all {
+		if !reach.InAny(m.Path, r.root.plan.Hide) {
+			s.protect(m)
+		}
+	}
 }
 
 // protect mounts one protected name, within the root that was entered.

@@ -22,15 +22,18 @@ func TestMain(m *testing.M) {
 }
 
 func TestSuite(t *testing.T) {
-	d := native.New(native.Options{Outlet: func(_ writ.Writ, m sandbox.Mouth) (io.Closer, error) {
-		return struct {
-			io.Closer
-			*sshagent.Agent
-		}{egress.New(egress.Options{}).Open(egress.Run{}).Serve(m), &sshagent.Agent{}}, nil
-	}})
+	d := native.New(native.Options{Outlet: outlet})
 	t.Cleanup(func() { d.Close() })
 	needLauncher(t, d)
 	sandboxtest.Run(t, d)
+}
+
+// outlet leads nowhere, and has an agent of ssh without a key.
+func outlet(_ writ.Writ, m sandbox.Mouth) (io.Closer, error) {
+	return struct {
+		io.Closer
+		*sshagent.Agent
+	}{egress.New(egress.Options{}).Open(egress.Run{}).Serve(m), &sshagent.Agent{}}, nil
 }
 
 // needLauncher ends a test of a build that make did not do.

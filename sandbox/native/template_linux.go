@@ -59,9 +59,7 @@ func (kept covers) template(r *recipe) (*template, error) {
 		s.call(unix.SYS_SETNS, passed(1), num(unix.CLONE_NEWNS))
 		s.call(unix.SYS_UNSHARE, num(unix.CLONE_NEWNS))
 		for _, c := range kept {
-			for _, m := range c.Mounts {
-				s.protect(m)
-			}
+			r.protect(s, c.Mounts)
 		}
 		return r.factory.hand(s, 0, bare)
 	})
