@@ -31,9 +31,14 @@ var caches = []cache{
 // it cannot write.
 var built = map[string]string{"GOCACHE": "go", "PIP_CACHE_DIR": "pip"}
 
+// fetched are those for what package managers fetch, where they have a network: they write
+// where they look.
+var fetched = map[string]string{"GOMODCACHE": "gomod", "npm_config_cache": "npm", "CARGO_HOME": "cargo"}
+
 // addCaches lets a command read the package caches that there are, and gives it a build
-// cache that it shares with other commands in the same directory only.
-func addCaches(c *writ.Confinement, env map[string]string, dir string) (own []string, err error) {
+// cache that it shares with other commands in the same directory only. With a network it
+// fetches into that: of the caches only Go's is of use then, which go takes for a proxy.
+func addCaches(c *writ.Confinement, env map[string]string, dir string, online bool) (own []string, err error) {
 	home, err := os.UserHomeDir()
 	if err != nil {
 		return nil, nil // then there are none
@@ -47,16 +52,26 @@ func addCaches(c *writ.Confinement, env map[string]string, dir string) (own []st
 		if len(shown) == 0 || real == home {
 			continue
 		}
+		if online && k.own != "GOMODCACHE" {
+			continue
+		}
 		c.Read = append(c.Read, shown...)
 		env[k.own] = real
 		maps.Copy(env, k.env)
+		if online {
+			env["GOPROXY"] = "file://" + real + "/cache/download|https://proxy.golang.org|direct"
+		}
+	}
+	at := maps.Clone(built)
+	if online {
+		maps.Copy(at, fetched)
 	}
 	build, err := buildCache(dir)
 	if err != nil {
 		return nil, err
 	}
 	c.Write = append(c.Write, build)
-	for name, sub := range built {
+	for name, sub := range at {
 		env[name] = filepath.Join(build, sub)
 	}
 	return []string{build}, nil

@@ -362,6 +362,31 @@ func TestProgramsGo(t *testing.T) {
 	}
 }
 
+// With a network, package managers write what they fetch where the next command in the same
+// directory finds it, and go takes what is in the cache of modules already.
+func TestCachesWithNetwork(t *testing.T) {
+	t.Parallel()
+	need.Programs(t, "go", "npm")
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Path}}@{{.Version}} {{.Dir}}", "golang.org/x/sys").Output()
+	module, at, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
+	cache, found := strings.CutSuffix(at, "/"+module)
+	if err != nil || !found {
+		t.Fatalf("%v %s", err, out)
+	}
+	w := newWorld(t, standard, "")
+	dir := w.directory(t, map[string]string{"go.mod": "module a.test\n\ngo 1.26\n", "p/package.json": `{"name": "p", "version": "1.0.0"}`})
+	env := []string{"GOMODCACHE=" + cache}
+	args := []string{"--allow-host", "nobody.invalid", "--", "sh", "-ec"}
+	fetch := "cd p && npm pack --silent && cd .. && GONOSUMDB='*' go mod download -x -json " + module + " | grep -o '\"Zip\": \".*\"'"
+	for range 2 {
+		o := w.confinesIn(dir, env, append(args, fetch)...)
+		if o.code != 0 || !strings.Contains(o.out, "p-1.0.0.tgz") || !strings.Contains(o.out, "/writ/build/") {
+			t.Fatalf("%+v", o)
+		}
+		fetch = "test -e $GOMODCACHE/" + module + " && test -d $npm_config_cache && echo p-1.0.0.tgz /writ/build/"
+	}
+}
+
 // A build cache that nobody used for long is removed when another one is made, and no other.
 func TestBuildCachesUnused(t *testing.T) {
 	t.Parallel()

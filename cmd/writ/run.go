@@ -78,11 +78,11 @@ func (a *app) runCommand() *cobra.Command {
   writ run --ssh git@github.com -- git push
   writ run --timeout 10m -- go test ./...
   writ run --policy ci.yaml -- npm ci`,
-		Args: func(_ *cobra.Command, args []string) error {
+		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usagef("expected a command: writ run -- COMMAND [ARG...]")
 			}
-			return a.noJSON()
+			return a.meant(cmd, &c)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return a.runConfined(cmd.Context(), &c, args) },
 	}
@@ -100,7 +100,7 @@ func (a *app) shellCommand() *cobra.Command {
 		Example: "  writ shell\n  writ shell --read ~/data",
 		Args:    exactly(0, "no arguments; 'writ run -- COMMAND' runs one"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := a.noJSON(); err != nil {
+			if err := a.meant(cmd, &c); err != nil {
 				return err
 			}
 			c.env = append(c.env, `PS1=(writ) \w\$ `) // so that one knows where one is
@@ -111,10 +111,13 @@ func (a *app) shellCommand() *cobra.Command {
 	return cmd
 }
 
-// noJSON is for commands that print what another one prints.
-func (a *app) noJSON() error {
+// meant refuses flags that would do nothing.
+func (a *app) meant(cmd *cobra.Command, c *confined) error {
 	if a.json {
 		return usagef("--json: what is printed is the command's own; leave it out, or write it behind the command")
+	}
+	if c.policy == "" && cmd.Flags().Changed("policy") { // such as "$UNSET"
+		return usagef("--policy is empty; name a file")
 	}
 	return nil
 }
@@ -196,6 +199,11 @@ func (c *confined) confinement() (out writ.Confinement, dir string, err error) {
 	if err != nil {
 		return out, "", fmt.Errorf("--write %w", err)
 	}
+	for _, w := range write {
+		if err := changeable(w, dir); err != nil {
+			return out, "", err
+		}
+	}
 	for _, w := range append([]string{dir}, write...) {
 		if w == "/" {
 			return out, "", errors.New("the root directory cannot be changed by a command; run it in a directory of its own")
@@ -221,7 +229,11 @@ func (c *confined) confinement() (out writ.Confinement, dir string, err error) {
 
 func findProgram(name string) (string, error) {
 	if strings.Contains(name, "/") {
-		return place(name)
+		if _, err := place(name); err != nil {
+			return "", fmt.Errorf("--program %w", err)
+		}
+		dir, err := place(filepath.Dir(name)) // the name stays, which may be a symlink
+		return filepath.Join(dir, filepath.Base(name)), err
 	}
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
 		file := filepath.Join(dir, name)

@@ -90,7 +90,7 @@ func (a *app) runConfined(ctx context.Context, c *confined, argv []string) error
 		maps.Copy(spec.Env, sandbox.Offline())
 	}
 	if !c.noCaches {
-		if fg.Own, err = addCaches(&confine, spec.Env, dir); err != nil {
+		if fg.Own, err = addCaches(&confine, spec.Env, dir, outlet != nil); err != nil {
 			return notStarted(err)
 		}
 	}
@@ -117,6 +117,25 @@ func (a *app) runConfined(ctx context.Context, c *confined, argv []string) error
 		return notStarted(err)
 	}
 	return ended(exit, number)
+}
+
+// changeable refuses to let a command change what its user may not change: that would do
+// nothing but leave placeholders for protected names there while it runs.
+func changeable(path, dir string) error {
+	if os.Geteuid() != 0 {
+		if err := syscall.Access(path, 2); err != nil { // W_OK
+			return fmt.Errorf("--write %s: you may not write there (%v); name what you may change", path, err)
+		}
+		return nil
+	}
+	var runs, at syscall.Stat_t
+	if err := errors.Join(syscall.Stat(dir, &runs), syscall.Stat(path, &at)); err != nil {
+		return err
+	}
+	if at.Uid == runs.Uid && at.Mode&0o200 != 0 || at.Gid == runs.Gid && at.Mode&0o020 != 0 || at.Mode&0o002 != 0 {
+		return nil
+	}
+	return fmt.Errorf("--write %s: the command runs as the owner of %s (user %d), who may not write there; name what belongs to that user", path, dir, runs.Uid)
 }
 
 // hideOwn keeps writ's own files out of a box, whatever is around them. Where they could

@@ -14,4 +14,6 @@ func (a *app) runConfined(context.Context, *confined, []string) error {
 	return orUnconfined(writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: 'writ run' needs Linux", nil))
 }
 
+func changeable(string, string) error { return nil }
+
 func beginAhead([]string) *native.Ahead { return nil }

@@ -326,6 +326,8 @@ func (c *Cover) release() (filled []string, err error) {
 		switch {
 		case errors.Is(gone, unix.ENOTEMPTY):
 			filled = append(filled, rel)
+		case os.Geteuid() != 0 && (gone == unix.EACCES || gone == unix.EPERM):
+			// It is another user's, who made it and takes it away.
 		case gone != nil && !errors.Is(gone, errNotOurs) && gone != unix.ENOENT && gone != unix.ENOTDIR && gone != unix.ELOOP:
 			err = errors.Join(err, fmt.Errorf("remove the placeholder %s: %w", p, gone))
 		}
