@@ -152,6 +152,7 @@ func TestEgressUsage(t *testing.T) {
 		says(t, strings.Join(row.args, " "), w.run("", append([]string{"egress", "log"}, row.args...)...), 2, row.says+help)
 	}
 	says(t, "egress tail", w.run("", "egress", "tail"), 2, "unknown verb \"tail\"\nRun 'writ egress --help' for how it is used.")
+	says(t, "completion bsh", w.run("", "completion", "bsh"), 2, "unknown verb \"bsh\"; did you mean bash?\nRun 'writ completion --help' for how it is used.")
 	w.call("delete_file", map[string]any{"path": "x"})
 	for flag, want := range map[string]string{"--agent": "coder", "--call": w.pending()} {
 		if out := w.must("", "__complete", "egress", "log", flag, ""); !strings.Contains(out, want) {

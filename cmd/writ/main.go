@@ -189,6 +189,12 @@ Exit codes: 0 ok, 1 error, 2 usage, 3 denied, 4 needs approval.`,
 	for _, make := range all {
 		root.AddCommand(make())
 	}
+	if len(args) > 0 && args[0] == "completion" {
+		root.InitDefaultCompletionCmd(args...)
+		if c, _, err := root.Find(args[:1]); err == nil {
+			c.Args, c.RunE = noun("", "", "").Args, noun("", "", "").RunE
+		}
+	}
 	return root
 }
 

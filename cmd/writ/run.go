@@ -159,7 +159,7 @@ func place(path string) (string, error) {
 	}
 	abs, err := filepath.Abs(path)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("the directory that you are in is gone (%w); change to another one", err)
 	}
 	real, err := filepath.EvalSymlinks(abs)
 	if err != nil {
@@ -199,17 +199,17 @@ func (c *confined) confinement() (out writ.Confinement, dir string, err error) {
 	if err != nil {
 		return out, "", fmt.Errorf("--write %w", err)
 	}
-	for _, w := range write {
-		if err := changeable(w, dir); err != nil {
-			return out, "", err
-		}
-	}
 	for _, w := range append([]string{dir}, write...) {
 		if w == "/" {
 			return out, "", errors.New("the root directory cannot be changed by a command; run it in a directory of its own")
 		}
 		if slices.Contains([]string{"/tmp", "/var/tmp", "/dev/shm"}, w) {
 			return out, "", fmt.Errorf("a box has a %s of its own, and what it writes there is gone afterwards; use a directory in it, or elsewhere", w)
+		}
+	}
+	for _, w := range write {
+		if err := changeable(w, dir); err != nil {
+			return out, "", err
 		}
 	}
 	out = writ.Confinement{Read: read, Write: append([]string{dir}, write...), Exec: writ.Exec{Mode: writ.ExecAny}, Isolation: writ.Containerized, Limits: runLimits}

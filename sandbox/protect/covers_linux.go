@@ -38,7 +38,10 @@ func (all Covers) Done() (undone []string, err error) {
 		err = errors.Join(err, failed)
 		for _, a := range found {
 			where := "moved to " + a.MovedTo
-			if a.MovedTo == "" {
+			switch {
+			case a.unseen:
+				where = "what the run left there was not looked at"
+			case a.MovedTo == "":
 				where = "still there"
 			}
 			undone = append(undone, fmt.Sprintf("%s (%s): %s", a.Path, a.Why, where))

@@ -17,7 +17,8 @@ import (
 type Appeared struct {
 	Path    string
 	Why     string
-	MovedTo string // empty: it could not be moved, or looked at
+	MovedTo string // empty: it could not be moved,
+	unseen  bool   // or looked at
 }
 
 // Done takes the placeholders away and looks at what protected names came to be during the
@@ -75,10 +76,10 @@ func (c *Cover) Done() ([]Appeared, error) {
 	elsewhere, mountErr := x.mounted()
 	err = errors.Join(err, mountErr)
 	for _, rel := range elsewhere {
-		out = append(out, Appeared{Path: path.Join(x.root, rel), Why: "something was mounted or unmounted there meanwhile; what the run left below it was not looked at"})
+		out = append(out, Appeared{Path: path.Join(x.root, rel), Why: "something was mounted or unmounted there meanwhile", unseen: true})
 	}
 	if len(x.unseen) > before {
-		out = append(out, Appeared{Path: x.root, Why: fmt.Sprintf("there are more directories than can be looked at: %d were not", len(x.unseen))})
+		out = append(out, Appeared{Path: x.root, Why: fmt.Sprintf("there are more directories than can be looked at: %d were not", len(x.unseen)), unseen: true})
 	}
 	return out, err
 }

@@ -69,7 +69,18 @@ type finding struct {
 
 func (f *finding) Error() string { return f.text }
 
+// broken says that an attack worked, or that what should work did not. Where no box was
+// started nothing was seen.
 func broken(format string, args ...any) error {
+	for _, a := range args {
+		err, _ := a.(error)
+		if o, ok := a.(Outcome); ok {
+			err = o.Error
+		}
+		if err != nil && writ.KindOf(err) == writ.SandboxUnavailable {
+			return inconclusive(format, args...)
+		}
+	}
 	return &finding{Broken, fmt.Sprintf(format, args...)}
 }
 

@@ -66,6 +66,23 @@ type ended sandbox.Exit
 
 func (e ended) Wait(context.Context) (sandbox.Exit, error) { return sandbox.Exit(e), nil }
 
+// TestNotStarted: a box that could not be started shows nothing, whatever was to be shown.
+func TestNotStarted(t *testing.T) {
+	none := writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: no driver", nil)
+	for _, tc := range []struct {
+		arg  any
+		want Verdict
+	}{
+		{Outcome{Error: none}, Inconclusive}, {none, Inconclusive},
+		{Outcome{Error: errors.New("another")}, Broken}, {Outcome{}, Broken}, {"text", Broken}, {nil, Broken},
+	} {
+		var f *finding
+		if err := broken("%v", tc.arg); !errors.As(err, &f) || f.verdict != tc.want {
+			t.Errorf("%v: %v", tc.arg, err)
+		}
+	}
+}
+
 // TestVerdicts: nothing but the expected refusal, after a control that worked, holds.
 func TestVerdicts(t *testing.T) {
 	said := func(code int, out string) Outcome { return Outcome{Out: out, Exit: sandbox.Exit{Code: code}} }
