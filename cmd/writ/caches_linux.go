@@ -37,7 +37,8 @@ var fetched = map[string]string{"GOMODCACHE": "gomod", "npm_config_cache": "npm"
 
 // addCaches lets a command read the package caches that there are, and gives it a build
 // cache that it shares with other commands in the same directory only. With a network it
-// fetches into that: of the caches only Go's is of use then, which go takes for a proxy.
+// fetches into that: of the caches only Go's is of use then, which go takes for a proxy before
+// those that were chosen.
 func addCaches(c *writ.Confinement, env map[string]string, dir string, online bool) (own []string, err error) {
 	home, err := os.UserHomeDir()
 	if err != nil {
@@ -52,14 +53,15 @@ func addCaches(c *writ.Confinement, env map[string]string, dir string, online bo
 		if len(shown) == 0 || real == home {
 			continue
 		}
-		if online && k.own != "GOMODCACHE" {
+		proxies := os.Getenv("GOPROXY")
+		if online && (k.own != "GOMODCACHE" || proxies == "" || strings.Contains(proxies, "@")) { // which is a password's place
 			continue
 		}
 		c.Read = append(c.Read, shown...)
 		env[k.own] = real
 		maps.Copy(env, k.env)
 		if online {
-			env["GOPROXY"] = "file://" + real + "/cache/download|https://proxy.golang.org|direct"
+			env["GOPROXY"] = "file://" + real + "/cache/download|" + proxies
 		}
 	}
 	at := maps.Clone(built)

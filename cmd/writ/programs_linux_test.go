@@ -375,7 +375,7 @@ func TestCachesWithNetwork(t *testing.T) {
 	}
 	w := newWorld(t, standard, "")
 	dir := w.directory(t, map[string]string{"go.mod": "module a.test\n\ngo 1.26\n", "p/package.json": `{"name": "p", "version": "1.0.0"}`})
-	env := []string{"GOMODCACHE=" + cache}
+	env := []string{"GOMODCACHE=" + cache, "GOPROXY=off"}
 	args := []string{"--allow-host", "nobody.invalid", "--", "sh", "-ec"}
 	fetch := "cd p && npm pack --silent && cd .. && GONOSUMDB='*' go mod download -x -json " + module + " | grep -o '\"Zip\": \".*\"'"
 	for range 2 {

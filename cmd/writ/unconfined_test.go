@@ -276,7 +276,7 @@ func TestUnconfinedAlone(t *testing.T) {
 			t.Errorf("%s: %+v %v", flags, o, err)
 		}
 	}
-	if o := w.ends(w.bare("--json", "--dir", ".", "--", "touch", "marker")); o.code != 0 {
+	if o := w.ends(w.bare("--dir", ".", "--", "touch", "marker")); o.code != 0 {
 		t.Errorf("inconclusive: %+v", o)
 	}
 	if out := w.must("", "__complete", "run", "--unsafe"); !strings.Contains(out, "--unsafe-unconfined\tno sandbox: nothing is limited, and the ledger has it\n") {

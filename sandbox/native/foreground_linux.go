@@ -96,6 +96,7 @@ func (d *Driver) inFront(p *plan, fg Foreground) (*runner, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.recipe.factory.makers.end() // there will be no other box
 	r, err := c.readyAt(fg.Terminal)
 	if err == nil {
 		r.front = true

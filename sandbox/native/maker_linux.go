@@ -26,12 +26,13 @@ func newMakers() makers {
 	return m
 }
 
-// end lets those go that wait. The others end with the factory.
+// end lets those go that wait, as long as nobody needs one. The others end with the factory.
 func (m *makers) end() {
 	for {
 		select {
 		case c := <-m.idle:
 			c.close()
+			m.spare <- struct{}{}
 		default:
 			return
 		}
