@@ -71,7 +71,7 @@ func (p *plan) look() error {
 		return writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: "+err.Error(), err)
 	}
 	p.table, p.mounts = now, ""
-	for _, path := range slices.Concat(p.Read, p.Write, p.Hide) {
+	for _, path := range p.Write { // of what is read-only what is mounted below is left out (bind)
 		p.mounts += now.Mark(path)
 	}
 	return nil

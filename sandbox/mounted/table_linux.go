@@ -13,7 +13,8 @@ import (
 // A Table is what was mounted where at one time. It does not change: as long as [Now] gives
 // the same one, nothing was mounted and nothing unmounted, nor moved that anybody has said.
 type Table struct {
-	rows []row // in the kernel's order: what lies on something comes after it
+	rows []row  // in the kernel's order: what lies on something comes after it
+	nth  uint64 // of all that there were
 
 	mu    sync.Mutex
 	marks map[string]string // by path
@@ -31,11 +32,12 @@ const source = "/proc/self/mountinfo"
 // latest is the last Table. Its file is kept open, for the kernel to tell by it whether
 // something has changed: once, whoever asks. So it is none of Go's, which would ask as well.
 var latest struct {
-	mu    sync.Mutex
-	fd    int
-	is    *Table
-	count uint64 // of all that there were
-	doubt bool   // somebody knows better than the kernel tells
+	mu     sync.Mutex
+	fd     int
+	is     *Table
+	count  uint64 // how often something has changed,
+	tables uint64 // and how many there were
+	doubt  bool   // somebody knows better than the kernel tells
 }
 
 // Doubt has the table read anew: the kernel does not tell when a directory that something is
@@ -90,6 +92,8 @@ func Now() (*Table, error) {
 	}
 	latest.doubt = false
 	if latest.is == nil || !slices.Equal(now.rows, latest.is.rows) {
+		latest.tables++
+		now.nth = latest.tables
 		latest.is = now
 	}
 	return latest.is, nil
@@ -125,6 +129,9 @@ func parse(text string, number func(string) uint64) (*Table, error) {
 
 // unescape undoes what the kernel does to spaces and the like.
 var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace
+
+// Before reports whether a Table is of an earlier time than another.
+func (t *Table) Before(later *Table) bool { return t.nth < later.nth }
 
 // Points are where something is mounted, each once.
 func (t *Table) Points() []string {

@@ -57,7 +57,8 @@ func (d *Driver) Plan(ctx context.Context, w writ.Writ, spec sandbox.Spec) (sand
 // there is one already, and from a template where others like it follow soon. Where the
 // factory is gone, another one is begun.
 func (d *Driver) cell(p *plan, again bool, by *recipe, from func(*recipe) (*template, error)) (*cell, error) {
-	for try := range 2 {
+	const tries = 3
+	for try := range tries {
 		f, err := d.running(p)
 		if err != nil {
 			return nil, err
@@ -73,15 +74,19 @@ func (d *Driver) cell(p *plan, again bool, by *recipe, from func(*recipe) (*temp
 		if err == nil {
 			c, err = f.newCell(by, again, in)
 		}
-		if err == nil || try > 0 || !errors.Is(err, errFactory) {
+		f.over()
+		if err == nil || try+1 == tries || !errors.Is(err, errFactory) {
 			return c, err
 		}
-		d.gone(f)
+		if !errors.Is(err, errRetired) {
+			d.gone(f)
+		}
 	}
 	return nil, errors.New("the factory cannot be begun")
 }
 
-// running is the factory, begun where there is none with what is mounted now.
+// running is the factory, begun where there is none with what is mounted now. Whoever asked
+// says when it is over.
 func (d *Driver) running(p *plan) (*factory, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -90,6 +95,9 @@ func (d *Driver) running(p *plan) (*factory, error) {
 	}
 	paths := shownPaths(p.Plan)
 	if f := d.factory; f != nil && f.stale(p.mounts, paths) {
+		if p.mounts.Before(f.mounts) {
+			return nil, errMoved
+		}
 		d.retired = append(slices.DeleteFunc(d.retired, func(f *factory) bool { return f.life.ended.Load() }), f)
 		d.factory = nil
 		d.ready.empty()
@@ -107,7 +115,7 @@ func (d *Driver) running(p *plan) (*factory, error) {
 	if d.factory.stale(p.mounts, paths) {
 		return nil, errMoved // between the plan and the factory, or while that was begun
 	}
-	return d.factory, nil
+	return d.factory, d.factory.begin() // it does not end while a cell is made
 }
 
 // begin is a factory: the one that was begun ahead, the first time.
