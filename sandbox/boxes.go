@@ -115,8 +115,8 @@ func (b *Boxes) Start(ctx context.Context, w writ.Writ, spec Spec) (Box, string,
 }
 
 // mostMade is how many boxes are made for one call, where names come to lead elsewhere
-// meanwhile.
-const mostMade = 4
+// meanwhile, after a moment that grows.
+const mostMade = 8
 
 var errUnsettled = Anywhere(writ.Fail(writ.SandboxUnavailable, "sandbox_unavailable: what the box shows keeps changing while it is made (mounts, protected names); try again", nil))
 
@@ -140,6 +140,7 @@ func (b *Boxes) startOn(ctx context.Context, d Driver, w writ.Writ, spec Spec, t
 			if made++; made > mostMade {
 				return nil, errUnsettled
 			}
+			time.Sleep(time.Duration(made-1) * 5 * time.Millisecond)
 			kept, err := p.Keep(ctx)
 			if errors.Is(err, ErrUnfit) {
 				continue

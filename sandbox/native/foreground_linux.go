@@ -58,7 +58,8 @@ func (d *Driver) Foreground(ctx context.Context, w writ.Writ, spec sandbox.Spec,
 	if fg.Tmp > 0 {
 		p.Tmp = fg.Tmp
 	}
-	for range mostMoves {
+	for try := range mostMoves {
+		pause(try)
 		var b *box
 		if b, err = p.inFront(ctx, fg); !errors.Is(err, errMoved) {
 			return Process{b}, err

@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/sandbox"
@@ -46,8 +47,11 @@ func (p *plan) look() error {
 	return nil
 }
 
-// mostMoves is how often a box is made anew because something was mounted meanwhile.
-const mostMoves = 4
+// mostMoves is how often a box is made anew because something was mounted meanwhile, after a
+// moment that grows: what mounts one thing often mounts some more.
+const mostMoves = 8
+
+func pause(try int) { time.Sleep(time.Duration(try) * 5 * time.Millisecond) }
 
 // show starts a box that is for probing only, with files besides those of the writ.
 func (d *Driver) show(ctx context.Context, w writ.Writ, spec sandbox.Spec, show map[string]string) (sandbox.Box, error) {
@@ -80,7 +84,13 @@ func (p *plan) Start(ctx context.Context) (sandbox.Box, error) {
 				r, err = c.ready()
 			}
 		}
-		moved := func(err error) bool { try++; return errors.Is(err, errMoved) && try < mostMoves }
+		moved := func(err error) bool {
+			if try++; !errors.Is(err, errMoved) || try == mostMoves {
+				return false
+			}
+			pause(try)
+			return true
+		}
 		if r == nil {
 			_, undo := kept.done()
 			if moved(err) && undo == nil {
