@@ -74,7 +74,7 @@ func (w *world) unavailable(ctx context.Context, c writ.Confinement, named strin
 		kind, msg = writ.Public(o.Error)
 	}
 	if kind != writ.SandboxUnavailable || !strings.Contains(msg, named) {
-		return broken("it was not refused as sandbox_unavailable with %q in it: %s", named, o)
+		return broken("it was not refused as sandbox_unavailable with %q in it: %s", named, o.String()) // a box that was not started is what was asked for
 	}
 	return w.works(ctx)
 }
