@@ -153,7 +153,8 @@ var companions = map[string][]string{
 }
 
 // findPrograms gives the files behind program names, the names themselves where they are
-// symlinks, by which a box finds them, and what they run themselves. Programs that are not installed are left out: they cannot run.
+// symlinks, by which a box finds them, and what they run themselves. Programs that are not
+// installed are left out: they cannot run.
 func findPrograms(names, prefixes []string) []string {
 	var out []string
 	add := func(path string, want func(fs.FileInfo) bool) bool {
