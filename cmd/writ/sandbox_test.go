@@ -41,12 +41,13 @@ func (w *world) settled(n int) []client.Sandbox {
 // before: neither files in /tmp and the home, nor processes, queues or abstract names.
 func TestSandboxLifecycle(t *testing.T) {
 	t.Parallel()
+	// Not with all files: a box that shows them is made anew whenever anything is mounted.
 	const leave = `echo left >/tmp/left; echo left >~/left; ipcmk -Q >/dev/null; setsid sleep 300 >/dev/null 2>&1 & until grep -qsx sleep /proc/[0-9]*/comm; do :; done; echo queues=$(ipcs -q | grep -c 0x) sleeping=$(grep -lsx sleep /proc/[0-9]*/comm | wc -l)`
 	const find = `ls -A /tmp ~; echo queues=$(ipcs -q | grep -c 0x) sleeping=$(grep -lsx sleep /proc/[0-9]*/comm | wc -l); readlink /proc/self/ns/net`
 	for strategy, kept := range map[string]int{"per-agent": 1, "per-task": 1, "per-call": 0} {
 		t.Run(strategy, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, "level: standard\noverrides: {file_system: full, terminal: full}\n", "sandboxing: {lifecycle: {strategy: "+strategy+", idle: 1h}}\n").init()
+			w := newWorld(t, "level: standard\noverrides: {terminal: full}\n", "sandboxing: {lifecycle: {strategy: "+strategy+", idle: 1h}}\n").init()
 			before := ""
 			for range 3 {
 				if o := w.shell(leave); o.code != 0 || !strings.Contains(o.out, "queues=1 sleeping=1\n") {
@@ -78,7 +79,7 @@ func TestSandboxLifecycle(t *testing.T) {
 // What reaches something else, and what a person approved, has a box of its own.
 func TestSandboxOfItsOwn(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "level: standard\noverrides: {file_system: full, terminal: full}\n", "").init()
+	w := newWorld(t, "level: standard\noverrides: {terminal: full}\n", "").init()
 	if o := w.shell("true"); o.code != 0 {
 		t.Fatalf("%+v", o)
 	}
@@ -96,7 +97,7 @@ func TestSandboxOfItsOwn(t *testing.T) {
 
 func TestSandboxCommands(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "level: standard\noverrides: {file_system: full, terminal: full}\n", "").init()
+	w := newWorld(t, "level: standard\noverrides: {terminal: full}\n", "").init()
 	if out := w.must("", "sandbox", "list"); !strings.Contains(out, "there are none") {
 		t.Errorf("%s", out)
 	}

@@ -22,7 +22,7 @@ func (w *world) endedSandboxes() []client.Sandbox {
 // when the daemon was killed.
 func TestSandboxEnded(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "level: standard\noverrides: {file_system: full, terminal: full}\n", "sandboxing: {lifecycle: {strategy: per-agent, idle: 1h}}\n").init()
+	w := newWorld(t, "level: standard\noverrides: {terminal: full}\n", "sandboxing: {lifecycle: {strategy: per-agent, idle: 1h}}\n").init()
 	_, kill := w.serve()
 	if got := w.endedSandboxes(); len(got) != 0 {
 		t.Fatalf("before anything ran: %+v", got)
