@@ -41,7 +41,7 @@ func (f *File) Read(text []byte, into any) bool {
 	case err != nil:
 		f.syntax(err)
 	case len(docs) > 1:
-		f.RejectAt(docs[1].Start.Position.Line, "", "the file holds more than one YAML document; keep one")
+		f.RejectAt(beginning(docs[1]), "", "the file holds more than one YAML document; keep one")
 	case len(docs) == 0 || docs[0].Body == nil || docs[0].Body.Type() == ast.NullType:
 		f.RejectAt(0, "", "the file is empty; %s", f.Empty)
 	default:
@@ -50,6 +50,18 @@ func (f *File) Read(text []byte, into any) bool {
 		return !slices.ContainsFunc(f.errs, func(e problem) bool { return e.path == "" && e.line > 0 })
 	}
 	return false
+}
+
+// beginning is the line of a document that follows another one. After "..." it may have no
+// beginning of its own.
+func beginning(doc *ast.DocumentNode) int {
+	switch {
+	case doc.Start != nil:
+		return doc.Start.Position.Line
+	case doc.Body != nil:
+		return doc.Body.GetToken().Position.Line
+	}
+	return 0
 }
 
 // badText finds what editors show differently from how it is read: bytes that are
