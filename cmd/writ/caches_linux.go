@@ -3,14 +3,17 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/sandbox/reach"
 )
 
 // cache is what one package manager keeps, and the variables that tell it where.
@@ -53,6 +56,10 @@ func addCaches(c *writ.Confinement, env map[string]string, dir string, online bo
 		if len(shown) == 0 || real == home {
 			continue
 		}
+		if whole := wouldBe(home) + strings.TrimPrefix(at, home); real != at && real != whole {
+			fmt.Fprintf(os.Stderr, "writ run: %s leads to %s by a symlink, which a command may have made; it is not shown. --read %[2]s --env %[3]s=%[2]s shows it\n", visible(at), visible(real), k.own)
+			continue
+		}
 		proxies := os.Getenv("GOPROXY")
 		if online && (k.own != "GOMODCACHE" || proxies == "" || strings.Contains(proxies, "@")) { // which is a password's place
 			continue
@@ -68,8 +75,8 @@ func addCaches(c *writ.Confinement, env map[string]string, dir string, online bo
 	if online {
 		maps.Copy(at, fetched)
 	}
-	build, err := buildCache(dir)
-	if err != nil {
+	build, err := buildCache(c, dir)
+	if err != nil || build == "" {
 		return nil, err
 	}
 	c.Write = append(c.Write, build)
@@ -99,28 +106,64 @@ func (k cache) shown(at string) (real string, dirs []string) {
 }
 
 // buildCache is a directory's own, made where it is not there. It belongs to whom the
-// command runs as: the owner of the directory.
-func buildCache(dir string) (string, error) {
+// command runs as: the owner of the directory. A command that can change what build caches
+// lie in has none, and does not see those of others: what it put there, later commands
+// would take for theirs.
+func buildCache(c *writ.Confinement, dir string) (string, error) {
 	base, err := os.UserCacheDir()
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256([]byte(dir))
-	all := filepath.Join(base, "writ", "build")
-	at := filepath.Join(all, hex.EncodeToString(sum[:8]))
-	if now := time.Now(); os.Chtimes(at, now, now) != nil { // which says when it was used last
-		dropUnused(all)
+	if base = wouldBe(base); reach.InAny(base, c.Write) {
+		return "", hide(c, filepath.Join(base, "writ"))
 	}
-	if err := os.MkdirAll(at, 0o700); err != nil {
+	if err := os.MkdirAll(base, 0o700); err != nil {
 		return "", err
 	}
-	var st syscall.Stat_t
-	if os.Geteuid() == 0 && syscall.Stat(dir, &st) == nil {
-		if err := os.Lchown(at, int(st.Uid), int(st.Gid)); err != nil {
+	sum := sha256.Sum256([]byte(dir))
+	all := filepath.Join(base, "writ", "build")
+	at := filepath.Join(all, hex.EncodeToString(sum[:nameBytes]))
+	var runs syscall.Stat_t
+	if err := syscall.Stat(dir, &runs); err != nil {
+		return "", err
+	}
+	me := uint32(os.Geteuid())
+	for _, d := range []string{filepath.Dir(all), all} {
+		if err := ownDirectory(d, me); err != nil {
 			return "", err
 		}
 	}
-	return filepath.EvalSymlinks(at)
+	if err := ownDirectory(at, me, runs.Uid); err != nil {
+		return "", err
+	}
+	if me == 0 {
+		if err := os.Lchown(at, int(runs.Uid), int(runs.Gid)); err != nil {
+			return "", err
+		}
+	}
+	now := time.Now() // which says when it was used last
+	return at, os.Chtimes(at, now, now)
+}
+
+// nameBytes of a digest are the name of a build cache.
+const nameBytes = 8
+
+// ownDirectory makes a directory, or finds that it is one, no symlink, and belongs to one of
+// some users. When it is made, those beside it that nobody uses are removed.
+func ownDirectory(at string, users ...uint32) error {
+	made := os.Mkdir(at, 0o700)
+	if made == nil {
+		dropUnused(filepath.Dir(at))
+		return nil
+	}
+	var is syscall.Stat_t
+	if err := syscall.Lstat(at, &is); err != nil {
+		return made
+	}
+	if is.Mode&syscall.S_IFMT != syscall.S_IFDIR || !slices.Contains(users, is.Uid) {
+		return fmt.Errorf("%s is not a directory of yours; build caches are to lie there: remove it, or use --no-caches", at)
+	}
+	return nil
 }
 
 // unused is how long a build cache is kept that nobody uses.
@@ -130,10 +173,18 @@ const unused = 30 * 24 * time.Hour
 // another one is made, so that one that is used is not kept waiting. What cannot be removed
 // stays.
 func dropUnused(all string) {
+	root, err := os.OpenRoot(all)
+	if err != nil {
+		return
+	}
+	defer root.Close()
 	entries, _ := os.ReadDir(all)
 	for _, e := range entries {
-		if info, err := e.Info(); err == nil && e.IsDir() && time.Since(info.ModTime()) > unused {
-			os.RemoveAll(filepath.Join(all, e.Name()))
+		if name, err := hex.DecodeString(e.Name()); err != nil || len(name) != nameBytes {
+			continue
+		}
+		if info, err := root.Lstat(e.Name()); err == nil && info.IsDir() && time.Since(info.ModTime()) > unused {
+			root.RemoveAll(e.Name())
 		}
 	}
 }

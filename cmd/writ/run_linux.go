@@ -146,25 +146,47 @@ func (a *app) hideOwn(c *writ.Confinement) error {
 		return err
 	}
 	for _, own := range append(config.OwnOf(path), config.StateHome()) {
-		if slices.ContainsFunc(c.Write, func(w string) bool { return reach.Within(own, w) }) && filepath.Ext(own) == "" {
-			if err := os.MkdirAll(own, 0o700); err != nil {
-				return err
-			}
-		}
-		real, err := filepath.EvalSymlinks(own)
-		if err != nil {
-			continue // it is not there, and cannot be made from inside
-		}
-		for _, p := range slices.Concat(c.Read, c.Write) {
-			if reach.Within(p, real) {
-				return fmt.Errorf("%s is writ's own and out of reach of every box; run the command elsewhere", p)
-			}
-		}
-		if !slices.Contains(c.Hide, real) {
-			c.Hide = append(c.Hide, real)
+		if err := hide(c, own); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// hide keeps one place of writ's own out of a box. Where a command could make it, it is there
+// first.
+func hide(c *writ.Confinement, own string) error {
+	real := wouldBe(own)
+	if _, err := os.Lstat(real); err != nil {
+		switch {
+		case !reach.InAny(real, c.Write):
+			return nil // it is not there, and cannot be made from inside
+		case filepath.Ext(real) != "": // it is a file
+			return fmt.Errorf("%s is writ's own and does not exist, so that the command could make it; make it first, or run the command elsewhere", real)
+		}
+		if err := os.MkdirAll(real, 0o700); err != nil {
+			return err
+		}
+	}
+	for _, p := range slices.Concat(c.Read, c.Write) {
+		if reach.Within(p, real) {
+			return fmt.Errorf("%s is writ's own and out of reach of every box; run the command elsewhere", p)
+		}
+	}
+	if !slices.Contains(c.Hide, real) {
+		c.Hide = append(c.Hide, real)
+	}
+	return nil
+}
+
+// wouldBe is where a path leads to, or would if it existed.
+func wouldBe(path string) string {
+	for rest := ""; ; path = filepath.Dir(path) {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			return filepath.Join(real, rest)
+		}
+		rest = filepath.Join(filepath.Base(path), rest)
+	}
 }
 
 // protectFor keeps protected names for one run: several can go on at once, each with a

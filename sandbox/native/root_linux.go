@@ -20,6 +20,7 @@ type root struct {
 	plan     *reach.Plan
 	fresh    []string // directories of this view's own, in which mount points are made
 	shown    []string // host paths that were put in
+	pinned   []string // directories around what is hidden that are mounts, too
 	covered  []string // temporary directories within them, which are the box's own
 }
 
@@ -183,6 +184,7 @@ func (r *root) hide() error {
 			continue
 		}
 		r.doing("hide " + path)
+		r.pinAbove(path)
 		info, err := os.Lstat(path)
 		switch {
 		case errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ENOTDIR):
@@ -201,6 +203,24 @@ func (r *root) hide() error {
 		}
 	}
 	return nil
+}
+
+// pinAbove makes mounts of the directories between a path and what the box may write around
+// it: one of them that was renamed would take along what is hidden, and leave its place to
+// the box.
+func (r *root) pinAbove(path string) {
+	var above []string
+	for dir := filepath.Dir(path); dir != "/" && reach.InAny(dir, r.plan.Write); dir = filepath.Dir(dir) {
+		_, err := os.Lstat(dir)
+		if err == nil && !slices.Contains(r.plan.Write, dir) && !slices.Contains(r.pinned, dir) { // which are mounts already
+			above = append(above, dir)
+		}
+	}
+	for _, dir := range slices.Backward(above) {
+		at := newRoot + inside(dir)
+		r.onto(at, at, unix.O_PATH|unix.O_CLOEXEC, plain)
+		r.pinned = append(r.pinned, dir)
+	}
 }
 
 func (r *root) visible(path string) bool {

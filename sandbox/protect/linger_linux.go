@@ -15,7 +15,7 @@ func (c *Cover) touched(rel string, h *hold) error {
 		if err != nil || now.id != h.is {
 			return errNotOurs
 		}
-		if now.size != 0 && now.is(unix.S_IFREG) {
+		if now.is(unix.S_IFREG) && (now.size != 0 || now.links != 1) {
 			return unix.ENOTEMPTY
 		}
 		if !now.is(unix.S_IFDIR) {

@@ -338,9 +338,9 @@ func (c *Cover) release() (filled []string, err error) {
 var errNotOurs = errors.New("it is not a placeholder of ours")
 
 // looksPlaced reports whether something looks like a placeholder, of this user or of a
-// daemon that is root.
+// daemon that is root. A file with another name is none: by that one it could be written.
 func (f file) looksPlaced() bool {
-	kind := f.is(unix.S_IFDIR) || f.is(unix.S_IFSOCK) || f.is(unix.S_IFREG) && f.size == 0
+	kind := f.is(unix.S_IFDIR) || f.is(unix.S_IFSOCK) || f.is(unix.S_IFREG) && f.size == 0 && f.links == 1
 	return kind && f.mode&unix.S_ISVTX != 0 && f.mode&0o222 == 0 && (f.uid == 0 || int(f.uid) == os.Geteuid())
 }
 
@@ -360,8 +360,10 @@ func removePlaceholder(dir int, name string, is *id) error {
 		return unix.Unlinkat(dir, name, unix.AT_REMOVEDIR) // and no other way: this ends mounts of it in boxes
 	case f.is(unix.S_IFSOCK):
 		return unix.Unlinkat(dir, name, 0)
-	case !f.is(unix.S_IFREG) || f.size != 0 || f.links != 1:
+	case !f.is(unix.S_IFREG):
 		return errNotOurs
+	case f.size != 0 || f.links != 1: // somebody has written to it, or can by another name
+		return unix.ENOTEMPTY
 	}
 	aside := name + "." + randomName()
 	if err := unix.Renameat2(dir, name, dir, aside, unix.RENAME_NOREPLACE); err != nil {

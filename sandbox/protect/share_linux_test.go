@@ -215,3 +215,37 @@ func TestPlaceholderGoesBetweenRuns(t *testing.T) {
 		finished(t, run)
 	}
 }
+
+// A file that looks like a placeholder and has another name is none, whether it has it before
+// another run begins or only afterwards: by that name it could be written later on.
+func TestPlaceholderByAnotherName(t *testing.T) {
+	for _, early := range []bool{true, false} {
+		ws, a, b := two(t, 0)
+		sub := filepath.Join(ws, "sub")
+		name, other := filepath.Join(sub, ".mcp.json"), filepath.Join(ws, "foo")
+		must := func(err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		must(os.Mkdir(sub, 0o755))
+		first := prepared(t, a, ws, nil)
+		must(os.WriteFile(name, nil, 0o644))
+		must(os.Chmod(name, 0o444|os.ModeSticky))
+		if early {
+			must(os.Link(name, other))
+		}
+		second := prepared(t, b, sub, nil)
+		if !early {
+			must(os.Link(name, other))
+		}
+		found, err := first.Done()
+		must(err)
+		more, err := second.Done()
+		must(err)
+		if exists(name) || len(found)+len(more) == 0 {
+			t.Errorf("early %v: it is there: %v, and what was found is %v, %v", early, exists(name), found, more)
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A command that may write a home with writ's own files in it neither sees them nor puts others
+// in their place, whichever directory above them it tries to rename.
+func TestRunAroundWritsOwn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, standard, "")
+	home := w.directory(t, map[string]string{".config/writ/writ.yaml": "version: 1 # MINE\n", ".local/state/writ/key": "MINE\n", ".config/other/x": "y", "other/cf/z": ""})
+	w.ownAll(t, home)
+	own := []string{"HOME=" + home}
+	o := w.confinesIn(home, own, "--", "bash", "-c", `mv .config/other .config/o2 && mv .config/o2 .config/other && echo mine >.config/new && echo alive
+		for d in .config .local .cache; do mv $d ${d}2; done
+		mkdir -p .config/writ .local/state/writ .cache/writ/build; cat .config/writ/writ.yaml .local/state/writ/key
+		echo EVIL >.config/writ/writ.yaml; echo EVIL >.local/state/writ/key; ln -s /etc .cache/writ/build; echo "cache: $GOCACHE"`)
+	if !strings.Contains(o.out, "alive\n") || strings.Contains(o.out, "MINE") || !strings.Contains(o.out, "cache: \n") || strings.Count(o.err, "resource busy") != 3 {
+		t.Errorf("%+v", o)
+	}
+	for path, want := range map[string]string{".config/writ/writ.yaml": "version: 1 # MINE\n", ".local/state/writ/key": "MINE\n", ".config/new": "mine\n"} {
+		if text, err := os.ReadFile(filepath.Join(home, path)); err != nil || string(text) != want {
+			t.Errorf("%s: %q %v", path, text, err)
+		}
+	}
+	if _, err := os.Lstat(filepath.Join(home, ".cache/writ/build")); err == nil {
+		t.Error("a command has put something where build caches lie")
+	}
+	missing := filepath.Join(home, "other", "cf", "w.yaml")
+	if o := w.confinesIn(home, append(own, "WRIT_CONFIG="+missing), "--", "touch", missing); o.code != exitNotStarted || !strings.Contains(o.err, "w.yaml is writ's own and does not exist") {
+		t.Errorf("%+v", o)
+	}
+}
+
+// A symlink where build caches lie, or a package cache, leads no command anywhere, and nothing is
+// removed through it.
+func TestCachesThroughSymlinks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, standard, "")
+	dir, precious := w.directory(t, nil), w.directory(t, map[string]string{"db/x": "y", "0123456789abcdef/x": "y"})
+	w.ownAll(t, dir)
+	old := time.Now().Add(-400 * 24 * time.Hour)
+	for _, at := range []string{"db", "0123456789abcdef"} {
+		if err := os.Chtimes(filepath.Join(precious, at), old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	echo := []string{"--", "sh", "-c", `echo "$GOCACHE $GOMODCACHE"`}
+	cache := filepath.Join(w.home, ".cache", "writ", "build")
+	at := filepath.Dir(strings.Fields(w.confinesIn(dir, nil, echo...).out + " /none/none")[0])
+	if filepath.Dir(at) != cache {
+		t.Fatalf("the build cache is at %s", at)
+	}
+	for _, through := range []string{at, cache, filepath.Dir(cache)} {
+		if err := os.RemoveAll(through); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(precious, through); err != nil {
+			t.Fatal(err)
+		}
+		if o := w.confinesIn(dir, nil, echo...); o.code != exitNotStarted || !strings.Contains(o.err, "is not a directory of yours") {
+			t.Errorf("%s: %+v", through, o)
+		}
+		if err := os.Remove(through); err != nil {
+			t.Fatal(err)
+		}
+	}
+	entries, _ := os.ReadDir(precious)
+	if len(entries) != 2 {
+		t.Errorf("left of what nobody was to touch: %v", entries)
+	}
+	mod := filepath.Join(w.home, "go", "pkg", "mod")
+	if err := os.MkdirAll(filepath.Dir(mod), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(precious, mod); err != nil {
+		t.Fatal(err)
+	}
+	if o := w.confinesIn(dir, nil, echo...); o.code != 0 || strings.Contains(o.out, precious) || !strings.Contains(o.err, "leads to "+precious+" by a symlink") {
+		t.Errorf("%+v", o)
+	}
+}
