@@ -117,6 +117,37 @@ func TestMountedMeanwhile(t *testing.T) {
 	}
 }
 
+// What the host mounts during a call, somewhere else, hides nothing that the call moves to where
+// it counts.
+func TestMountedElsewhere(t *testing.T) {
+	t.Parallel()
+	need.Root(t)
+	need.Programs(t, "git")
+	w := newWorld(t, "level: standard\noverrides: {file_system: workspace_only, terminal: full}\n", "").init()
+	at := filepath.Join(w.ws, "mm")
+	if err := os.Mkdir(at, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if o := w.shell("mkdir node_modules && git init -q node_modules/ev && echo id >node_modules/ev/.git/hooks/pre-commit"); o.code != 0 {
+		t.Fatalf("%+v", o)
+	}
+	time.Sleep(20 * time.Millisecond) // what was made then is older than the next call
+	done := make(chan outcome, 1)
+	go func() { done <- w.shell("touch begun; while ! test -e go; do sleep 0.05; done; mv node_modules/ev ev") }()
+	w.eventually("the command has begun", func() bool { _, err := os.Stat(filepath.Join(w.ws, "begun")); return err == nil })
+	if err := unix.Mount("none", at, "tmpfs", 0, ""); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Unmount(at, unix.MNT_DETACH) })
+	if err := os.WriteFile(filepath.Join(w.ws, "go"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	o := <-done
+	if _, err := os.Stat(filepath.Join(w.ws, "ev/.git/hooks/pre-commit")); err == nil || !strings.Contains(o.out, "ev/.git/hooks/pre-commit") {
+		t.Errorf("a hook is there: %v %+v", err, o)
+	}
+}
+
 // A directory in which something is mounted can be renamed, which the kernel does not tell as
 // a change of mounts: calls afterwards see what is there, and names in it are kept.
 func TestMountedAndMoved(t *testing.T) {

@@ -215,7 +215,7 @@ func notStarted(err error) error {
 
 func ended(exit sandbox.Exit, number int) error {
 	for _, what := range exit.Undone {
-		fmt.Fprintln(os.Stderr, "writ run: undone, since it is protected: "+visible(what))
+		fmt.Fprintln(os.Stderr, "writ run: "+visible(what))
 	}
 	switch {
 	case exit.Limit == "timeout":

@@ -3,6 +3,7 @@ package protect
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 
@@ -40,14 +41,15 @@ type Cover struct {
 	Root         string
 	Mounts       []Mount       // parents first; placeholders are among them, read-only
 	Placeholders []Placeholder // what Prepare makes
-	Notes        []string      // for the operator: what is not looked at, and the remedy
 
-	finder *Finder
-	index  *index
-	open   func(string) bool
-	plan   *plan
-	begun  uint64 // entries since then appeared
-	heard  heard  // nothing by: changes go unnoticed
+	finder  *Finder
+	index   *index
+	open    func(string) bool
+	plan    *plan
+	begun   uint64   // entries since then appeared
+	unseen  []string // but in these, which were not looked at,
+	notSeen string   // as it is told
+	heard   heard    // nothing by: changes go unnoticed
 
 	started int64           // by the clock,
 	row     int64           // and when the row that it continues began, or alone;
@@ -137,7 +139,8 @@ func (c *Cover) compute(ctx context.Context) error {
 	if len(p.mounts) > c.finder.opts.MaxMounts {
 		return fmt.Errorf("there are %d places to protect and at most %d can be: make a smaller directory the workspace, or let the tool's policy name what it may change", len(p.mounts), c.finder.opts.MaxMounts)
 	}
-	c.Mounts, c.Placeholders, c.Notes = p.mounts, p.placeholders, x.notes()
+	c.Mounts, c.Placeholders = p.mounts, p.placeholders
+	c.unseen, c.notSeen = slices.Collect(maps.Keys(x.unseen)), x.notSeen()
 	c.inWay = nil
 	for rel, e := range x.names {
 		if c.open != nil && e.placed && c.open(path.Join(x.root, rel)) {

@@ -1,6 +1,7 @@
 package protect
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -265,17 +266,30 @@ func TestBounds(t *testing.T) {
 	root := workspace(t, "a/.env=x", "b/c/d/.env=x", "b/e/x=y")
 	f := finder(t, Options{MaxDirs: 3})
 	c := cover(t, f, root)
-	if diff := cmp.Diff([]string{"pin a/", "mask a/.env"}, lines(c)); diff != "" {
+	if diff := cmp.Diff([]string{"pin a/", "mask a/.env", "pin b/", "ro b/c/", "ro b/e/"}, lines(c)); diff != "" {
 		t.Error(diff)
 	}
-	want := []string{root + ": 2 directories are not looked at, such as b/c, b/e, since there are more than 3; make a smaller directory the workspace"}
-	if diff := cmp.Diff(want, c.Notes); diff != "" {
+	if err := errors.Join(os.Remove(root+"/a/.env"), os.Remove(root+"/a"), os.Mkdir(root+"/b/e/hooks", 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	put(t, root, "b/e/.envrc=of the host's own") // the run cannot have made it
+	found, err := c.Done()
+	if want := "2 directories, such as b/c, b/e, cannot be changed: they are too deep, or there are more than 3, to be looked at; make a smaller directory the workspace"; err != nil || len(found) != 1 || found[0].Why != want {
+		t.Errorf("%v %v", found, err)
+	}
+	if err := os.RemoveAll(root + "/b/c"); err != nil { // of which nothing is heard
+		t.Fatal(err)
+	}
+	c = cover(t, f, root)
+	if diff := cmp.Diff([]string{"pin b/", "ro b/e/"}, lines(c)); diff != "" && !slices.Contains(lines(c), "ro b/e/.envrc") {
 		t.Error(diff)
 	}
-	ended(t, c)
+	c.Done()
 	few := finder(t, Options{MaxMounts: 10})
-	_, err := few.Cover(t.Context(), root, nil)
-	if want := fmt.Sprintf("protected names of %s: there are %d places to protect and at most 10 can be: make a smaller directory the workspace, or let the tool's policy name what it may change", root, len(policy.ConfigNames())+6); err == nil || err.Error() != want {
+	put(t, root, "a/.env=x")
+	put(t, root, "b/c/d/.env=x")
+	_, err = few.Cover(t.Context(), root, nil)
+	if want := fmt.Sprintf("protected names of %s: there are %d places to protect and at most 10 can be: make a smaller directory the workspace, or let the tool's policy name what it may change", root, len(policy.ConfigNames())+8); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	if _, err := few.Cover(t.Context(), "relative", nil); err == nil || err.Error() != `protected names: "relative" is not an absolute clean path; resolve it first` {

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
+	"strings"
+	"unicode"
 
 	"github.com/writ-run/writ/sandbox/mounted"
 )
@@ -37,17 +40,28 @@ func (all Covers) Done() (undone []string, err error) {
 		found, failed := c.Done()
 		err = errors.Join(err, failed)
 		for _, a := range found {
-			where := "moved to " + a.MovedTo
-			switch {
-			case a.unseen:
-				where = "what the run left there was not looked at"
-			case a.MovedTo == "":
-				where = "still there"
-			}
-			undone = append(undone, fmt.Sprintf("%s (%s): %s", a.Path, a.Why, where))
+			undone = append(undone, a.told())
 		}
 	}
 	return undone, err
+}
+
+// told is one line about it: names may have line ends in them, and what looks like another
+// message behind those.
+func (a Appeared) told() string {
+	shown := func(path string) string {
+		if strings.ContainsFunc(path, unicode.IsControl) {
+			return strconv.Quote(path)
+		}
+		return path
+	}
+	switch {
+	case a.unseen:
+		return fmt.Sprintf("not looked at for protected names: %s: %s", shown(a.Path), a.Why)
+	case a.MovedTo == "":
+		return fmt.Sprintf("protected, and still there: %s (%s)", shown(a.Path), a.Why)
+	}
+	return fmt.Sprintf("undone, since it is protected: %s (%s): moved to %s", shown(a.Path), a.Why, shown(a.MovedTo))
 }
 
 // Saw reports whether the names were looked for among those mounts, and they are the same

@@ -78,6 +78,9 @@ func (c *Cover) Done() ([]Appeared, error) {
 	for _, rel := range elsewhere {
 		out = append(out, Appeared{Path: path.Join(x.root, rel), Why: "something was mounted or unmounted there meanwhile", unseen: true})
 	}
+	if c.notSeen != "" {
+		out = append(out, Appeared{Path: x.root, Why: c.notSeen, unseen: true})
+	}
 	if len(x.unseen) > before {
 		out = append(out, Appeared{Path: x.root, Why: fmt.Sprintf("there are more directories than can be looked at: %d were not", len(x.unseen)), unseen: true})
 	}
@@ -104,12 +107,14 @@ func (x *index) mounted() (out []string, err error) {
 // write, those above others first; none within those directories.
 func (c *Cover) appeared(but []string) []string {
 	var out []string
+	lost := slices.ContainsFunc(but, func(dir string) bool { _, err := c.index.stat(dir); return err != nil }) // the run has moved one
 	for rel, e := range c.index.names {
-		if slices.ContainsFunc(but, func(dir string) bool { return policy.Below(rel, dir) }) {
+		within := func(dir string) bool { return policy.Below(rel, dir) }
+		if slices.ContainsFunc(but, within) || slices.ContainsFunc(c.unseen, within) {
 			continue
 		}
-		if len(but) > 0 && e.changed < c.started {
-			continue // it came to light by that, wherever the run has moved it
+		if lost && e.changed < c.started {
+			continue // it came to light there, wherever that is now
 		}
 		inRow := c.stood != nil && e.inRow(c.row) // otherwise nothing was run
 		if (e.since > c.begun || inRow) && !c.finder.mayWrite(path.Join(c.Root, rel)) && !(e.placed && c.index.nothingIn(rel, e) && c.elsewhere(rel)) {

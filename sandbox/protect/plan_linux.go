@@ -3,6 +3,7 @@ package protect
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -52,7 +53,7 @@ const maxPlans = 16
 
 // planFor derives the mounts, or gives those of an earlier time when nothing has changed.
 func (x *index) planFor(open func(string) bool) *plan {
-	if x.wanted == nil || x.wanted.version != x.version {
+	if x.wanted == nil || x.wanted.version != x.version || len(x.unseen) > 0 { // of which nothing is heard
 		x.wanted, x.plans = x.candidates(), nil
 	}
 	letters := make([]byte, len(x.wanted.all))
@@ -73,7 +74,7 @@ func (x *index) planFor(open func(string) bool) *plan {
 	}
 	p := b.finish()
 	// Where symlinks lead can change without notice.
-	p.lasts = !x.wanted.links && x.blind == ""
+	p.lasts = !x.wanted.links && x.blind == "" && len(x.unseen) == 0
 	if p.lasts {
 		if x.plans == nil || len(x.plans) >= maxPlans {
 			x.plans = map[string]*plan{}
@@ -114,12 +115,22 @@ func (x *index) candidates() *wanted {
 			m.How = Masked
 		case e.class == policy.Repository && m.Dir:
 			m.How = Pin
-			missing(rel, policy.GitNames())
+			if !x.unseen[rel] {
+				missing(rel, policy.GitNames())
+			}
 			if parent(rel) != "" {
 				missing(parent(rel), inRepository)
 			}
 		}
 		w.all = append(w.all, candidate{rel: rel, mount: m, class: e.class})
+	}
+	for rel := range x.unseen { // what is not looked at stays as it is
+		for len(path.Join(x.root, rel)) >= unix.PathMax-256 { // what has no name is in something that has
+			rel = parent(rel)
+		}
+		if is, err := x.stat(rel); err == nil && is.is(unix.S_IFDIR) {
+			w.all = append(w.all, candidate{rel: rel, mount: Mount{Path: path.Join(x.root, rel), How: ReadOnly, Dir: true}})
+		}
 	}
 	// A repository that another one's hooks are in may be both: the strictest holds.
 	slices.SortFunc(w.all, func(a, b candidate) int {
@@ -199,20 +210,17 @@ func (b *builder) around(rel string) How {
 	return most
 }
 
-// notes says what the index does not know.
-func (x *index) notes() []string {
-	var out []string
-	if x.blind != "" {
-		out = append(out, x.root+": "+x.blind)
+// notSeen says which directories the index does not know, since there are too many.
+func (x *index) notSeen() string {
+	all := slices.Sorted(maps.Keys(x.unseen))
+	if len(all) == 0 {
+		return ""
 	}
-	if len(x.unseen) > 0 {
-		some := make([]string, 0, len(x.unseen))
-		for rel := range x.unseen {
-			some = append(some, rel)
+	some := slices.Clone(all[:min(3, len(all))])
+	for i, rel := range some {
+		if len(rel) > 80 {
+			some[i] = rel[:80] + "…"
 		}
-		slices.Sort(some)
-		some = some[:min(3, len(some))]
-		out = append(out, fmt.Sprintf("%s: %d directories are not looked at, such as %s, since there are more than %d; make a smaller directory the workspace", x.root, len(x.unseen), strings.Join(some, ", "), x.finder.opts.MaxDirs))
 	}
-	return out
+	return fmt.Sprintf("%d directories, such as %s, cannot be changed: they are too deep, or there are more than %d, to be looked at; make a smaller directory the workspace", len(all), strings.Join(some, ", "), x.finder.opts.MaxDirs)
 }

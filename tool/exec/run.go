@@ -102,7 +102,7 @@ func render(exit sandbox.Exit, stdout, stderr *sandbox.Tail) string {
 		b.WriteString(bound(exit, "tmpfs", "[a directory such as /tmp holds no more than this in a container: %s]\n"))
 	}
 	for _, what := range exit.Undone {
-		fmt.Fprintf(&b, "[undone, since it is protected: %s]\n", what)
+		fmt.Fprintf(&b, "[%s]\n", what)
 	}
 	if b.Len() == 0 {
 		return "[no output]\n"
