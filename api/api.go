@@ -75,6 +75,10 @@ func serve(ctx context.Context, e *engine.Engine, l Listeners, log *slog.Logger,
 		engine: e, mcp: mcpserver.New(e, log, ctx.Done()), log: log, limits: lim, stop: cancel, ending: ctx.Done(), rendering: make(chan struct{}, lim.renderings),
 		busy: map[string]int{}, streams: map[string]int{},
 	}
+	l.Agents, l.Operator = patient{l.Agents}, patient{l.Operator}
+	if l.Socket != nil {
+		l.Socket = patient{l.Socket}
+	}
 	agents, err := s.door(agentDoor)
 	if err != nil {
 		return err

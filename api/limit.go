@@ -1,13 +1,34 @@
 package api
 
 import (
+	"errors"
 	"net"
 	"net/http"
 	"slices"
 	"sync"
+	"syscall"
+	"time"
 
 	"github.com/writ-run/writ"
 )
+
+// patient waits where the kernel has no room for another connection just now: of descriptors,
+// memory, or what it watches for this user (epoll), of which commands in boxes have a part. To
+// end for it would take the kill switch away from whoever needs it then.
+type patient struct {
+	net.Listener
+}
+
+func (l patient) Accept() (net.Conn, error) {
+	for {
+		c, err := l.Listener.Accept()
+		full := slices.ContainsFunc([]error{syscall.ENOSPC, syscall.ENOMEM, syscall.ENOBUFS, syscall.EMFILE, syscall.ENFILE}, func(e error) bool { return errors.Is(err, e) })
+		if !full {
+			return c, err
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
 
 // atMost holds a listener to n open connections. When all are taken, the one that has
 // lain idle longest makes room; where none is idle, the next waits in the kernel's

@@ -2,11 +2,13 @@ package api
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -23,6 +25,39 @@ func (w *world) raw(text string) net.Conn {
 	go io.WriteString(c, text) // the answer may come before all of it is taken
 	must(w.t, c.SetReadDeadline(time.Now().Add(30*time.Second)))
 	return c
+}
+
+// full is a listener of a kernel that has no room a few times.
+type full struct {
+	net.Listener
+	left []error
+}
+
+func (l *full) Accept() (net.Conn, error) {
+	if len(l.left) > 0 {
+		err := l.left[0]
+		l.left = l.left[1:]
+		return nil, &net.OpError{Op: "accept", Err: err}
+	}
+	return l.Listener.Accept()
+}
+
+// A door waits while the kernel has no room for a connection, and ends for everything else.
+func TestPatient(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	p := patient{&full{l, []error{syscall.ENOSPC, syscall.EMFILE, syscall.ENOMEM}}}
+	c, err := net.Dial("tcp", l.Addr().String())
+	must(t, err)
+	defer c.Close()
+	got, err := p.Accept()
+	must(t, err)
+	got.Close()
+	must(t, l.Close())
+	if _, err := p.Accept(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("a listener that is closed: %v", err)
+	}
 }
 
 // answered reads one answer.

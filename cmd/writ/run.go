@@ -134,10 +134,14 @@ func (c *confined) flags(cmd *cobra.Command) {
 	f.StringArrayVar(&c.ssh, "ssh", nil, "a server that it can reach, and sign in at by your own agent of ssh: [USER@]HOST[:PORT], as who you are here unless said (again for more)")
 	f.BoolVar(&c.six, "ipv6", false, "reach those hosts by IPv6 too, where this machine can")
 	f.StringArrayVar(&c.ranges, "allow-range", nil, "addresses that are not public which those hosts may have, such as 10.0.0.0/8 (again for more)")
-	f.StringVar(&c.dir, "dir", ".", "directory to run in, and to let it change")
+	c.dir = "."
+	f.Var(&single{to: &c.dir}, "dir", "directory to run in, and to let it change")
 	f.Var(&c.timeout, "timeout", "end it after this long")
 	f.BoolVar(&c.noCaches, "no-caches", false, "without your package caches and the build cache")
-	f.StringVar(&c.policy, "policy", "", "a file that says what it can reach")
+	f.Var(&single{to: &c.policy}, "policy", "a file that says what it can reach")
+	if err := cmd.MarkFlagDirname("dir"); err != nil {
+		panic(err)
+	}
 	for _, name := range []string{"allow-host", "read-host", "ssh", "allow-range", "timeout"} { // none of them is a file
 		if err := cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions); err != nil {
 			panic(err) // a flag that does not exist: a programming error
@@ -145,8 +149,31 @@ func (c *confined) flags(cmd *cobra.Command) {
 	}
 }
 
-// place is one path that a person named, as it really is.
-func place(path string) (string, error) {
+// single is a text that is given once: of two, one would be forgotten without a word.
+type single struct {
+	to  *string
+	set bool
+}
+
+func (s *single) String() string {
+	if s.to == nil {
+		return ""
+	}
+	return *s.to
+}
+
+func (s *single) Type() string { return "string" }
+
+func (s *single) Set(text string) error {
+	if s.set {
+		return errors.New("it was given already; give it once")
+	}
+	*s.to, s.set = text, true
+	return nil
+}
+
+// absolute is a path that a person named, from the root.
+func absolute(path string) (string, error) {
 	if path == "" {
 		return "", errors.New("is empty; name a file or a directory")
 	}
@@ -161,6 +188,15 @@ func place(path string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("the directory that you are in is gone (%w); change to another one", err)
 	}
+	return abs, nil
+}
+
+// place is one path that a person named, as it really is.
+func place(path string) (string, error) {
+	abs, err := absolute(path)
+	if err != nil {
+		return "", err
+	}
 	real, err := filepath.EvalSymlinks(abs)
 	if err != nil {
 		return "", fmt.Errorf("%s: there is no such file or directory; make it first", path)
@@ -168,12 +204,16 @@ func place(path string) (string, error) {
 	return real, nil
 }
 
-func places(paths []string) ([]string, error) {
+// places are those that a flag names. The command finds each by the name that it really has.
+func places(flag string, paths []string) ([]string, error) {
 	var out []string
 	for _, p := range paths {
 		real, err := place(p)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s %w", flag, err)
+		}
+		if abs, err := absolute(p); err == nil && abs != real {
+			fmt.Fprintf(os.Stderr, "writ run: %s %s leads to %s by a symlink: the command finds it there, and not by the other name\n", flag, visible(p), visible(real))
 		}
 		out = append(out, real)
 	}
@@ -191,13 +231,13 @@ func (c *confined) confinement() (out writ.Confinement, dir string, err error) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return out, "", fmt.Errorf("--dir %s: it is not a directory", dir)
 	}
-	read, err := places(c.read)
+	read, err := places("--read", c.read)
 	if err != nil {
-		return out, "", fmt.Errorf("--read %w", err)
+		return out, "", err
 	}
-	write, err := places(c.write)
+	write, err := places("--write", c.write)
 	if err != nil {
-		return out, "", fmt.Errorf("--write %w", err)
+		return out, "", err
 	}
 	for _, w := range append([]string{dir}, write...) {
 		if w == "/" {

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/writ-run/writ/need"
+	"golang.org/x/sys/unix"
 )
 
 // confines runs a command with 'writ run' in the workspace of a world that has no daemon.
@@ -60,6 +62,10 @@ func TestRun(t *testing.T) {
 	}
 	small := filepath.Join(w.home, "small.yaml")
 	if err := os.WriteFile(small, []byte("memory_mib: 100\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	none, pipe, link := filepath.Join(w.home, "none.yaml"), filepath.Join(w.home, "pipe"), filepath.Join(w.home, "link")
+	if err := errors.Join(os.WriteFile(none, []byte("pids: 0\nmemory_mib: 0\ntimeout: 8d\n"), 0o644), unix.Mkfifo(pipe, 0o600), os.Symlink(out, link)); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.MkdirAll(w.state(), 0o700); err != nil {
@@ -108,6 +114,13 @@ func TestRun(t *testing.T) {
 		{"writ's state", "", []string{"--dir", w.state(), "--", "true"}, 125, `^$`, `is writ's own and out of reach of every box; run the command elsewhere`},
 		{"what is around writ's files", "", []string{"--read", w.home, "--", "sh", "-c", "cat " + w.config + "; ls -A " + w.state() + "; cat " + out}, 0, `^CANARY\n$`, `cat: .*No such file`},
 		{"memory of all processes", "", []string{"--policy", small, "--", "bash", "-c", `for i in 1 2 3 4; do python3 -c "x=bytearray(40<<20); import time; time.sleep(2)" & done; r=0; for j in $(jobs -p); do wait $j || r=$?; done; exit $r`}, 137, `^$`, `it came up against a limit: all of it together used more memory than it may|ended: all of it together used more memory`},
+		{"a policy that does not end", "", []string{"--policy", "/dev/zero", "--", "true"}, 125, `^$`, `zero: the file has 262145 bytes; at most 262144 are read`},
+		{"a policy that nobody writes", "", []string{"--policy", pipe, "--", "true"}, 125, `^$`, `pipe: the file is empty`},
+		{"limits of nothing", "", []string{"--policy", none, "--", "true"}, 125, `^$`, `(?s)pids.*must be 1 to 65536.*|memory_mib.*must be 16`},
+		{"a policy of too long", "", []string{"--policy", none, "--", "true"}, 125, `^$`, `timeout: must be at most 7d`},
+		{"a policy bounds a flag", "", []string{"--policy", policy, "--timeout", "1h", "--", "sleep", "60"}, 124, `^$`, `ended after 1(\.\d)?s: the time limit`},
+		{"two policies", "", []string{"--policy", policy, "--policy", small, "--", "true"}, 2, `^$`, `--policy.*it was given already; give it once`},
+		{"by another name", "", []string{"--read", link, "--", "sh", "-c", "cat " + link + " || cat " + out}, 0, `^CANARY\n$`, `--read \S+link leads to \S+outside by a symlink: the command finds it there`},
 		{"the root", "", []string{"--write", "/", "--", "true"}, 125, `^$`, `the root directory cannot be changed`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -19,6 +19,7 @@ type Group struct {
 	given time.Time // back; guarded by the root
 
 	memory, swap, killed, bytes control
+	tcp                         control // what buffers of connections take, which version 1 counts apart
 	pids, refused, count        control
 	memoryUnified               bool
 
@@ -72,6 +73,7 @@ func (g *Group) files(p place, dir string) {
 		case c == memory:
 			g.memory, g.swap = openControl(dir, "memory.limit_in_bytes"), openControl(dir, "memory.memsw.limit_in_bytes")
 			g.killed, g.bytes = openControl(dir, "memory.oom_control"), openControl(dir, "memory.usage_in_bytes")
+			g.tcp = openControl(dir, "memory.kmem.tcp.limit_in_bytes")
 		}
 	}
 }
@@ -151,7 +153,7 @@ func (g *Group) Close() error {
 	for i := range g.procs {
 		g.procs[i].close()
 	}
-	for _, f := range []*control{&g.memory, &g.swap, &g.killed, &g.bytes, &g.pids, &g.refused, &g.count} {
+	for _, f := range []*control{&g.memory, &g.swap, &g.killed, &g.bytes, &g.tcp, &g.pids, &g.refused, &g.count} {
 		f.close()
 	}
 	for _, dir := range g.dirs {

@@ -63,6 +63,11 @@ func (g *Group) limitMemory(bytes int64) error {
 	if bytes > 0 {
 		text = strconv.FormatInt(bytes, 10)
 	}
+	if g.tcp.there() {
+		if err := g.tcp.put(text); err != nil {
+			return err
+		}
+	}
 	if !g.swap.there() {
 		return g.memory.put(text)
 	}

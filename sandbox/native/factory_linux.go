@@ -12,6 +12,7 @@ import (
 
 	"github.com/writ-run/writ/sandbox/cgroup"
 	"github.com/writ-run/writ/sandbox/mounted"
+	"github.com/writ-run/writ/sandbox/reach"
 	"golang.org/x/sys/unix"
 )
 
@@ -69,7 +70,15 @@ func newFactory(l launcher) (*factory, error) {
 	s.doing(stepLimits)
 	s.file(oldRoot+"/proc/self/oom_score_adj", []byte("500")) // boxes go first when memory runs out
 	s.watching(oldRoot, 1)
-	err = f.do(&s)
+	if os.Geteuid() == 0 { // whose keyring is not for those whom its boxes run as; anybody else may have few
+		s.callMay(unix.ENOSYS, unix.SYS_KEYCTL, num(unix.KEYCTL_JOIN_SESSION_KEYRING), num(0))
+	}
+	if err == nil {
+		err = s.descriptors()
+	}
+	if err == nil {
+		err = f.do(&s)
+	}
 	if err == nil {
 		f.box, err = beginning()
 	}
@@ -77,6 +86,18 @@ func newFactory(l launcher) (*factory, error) {
 		return nil, f.end(err)
 	}
 	return f, nil
+}
+
+// descriptors lets this process have as many as it may. The kernel counts those that any
+// process of a user has sent and nobody taken, and refuses whoever may have fewer to send one:
+// a box could keep launchers from it.
+func (s *script) descriptors() error {
+	var now unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &now); err != nil {
+		return err
+	}
+	s.limits([]reach.Limit{{What: unix.RLIMIT_NOFILE, Max: now.Max}})
+	return nil
 }
 
 // end lets the launcher go, and everything with it.
