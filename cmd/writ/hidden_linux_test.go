@@ -2,10 +2,15 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/writ-run/writ/need"
+	"golang.org/x/sys/unix"
 )
 
 // A command that may write a home with writ's own files in it neither sees them nor puts others
@@ -82,6 +87,25 @@ func TestCachesThroughSymlinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	if o := w.confinesIn(dir, nil, echo...); o.code != 0 || strings.Contains(o.out, precious) || !strings.Contains(o.err, "leads to "+precious+" by a symlink") {
+		t.Errorf("%+v", o)
+	}
+}
+
+// A box has no keyring of whoever started it: nobody's command would have root's.
+func TestRunKeyring(t *testing.T) {
+	need.Root(t)
+	w := newWorld(t, standard, "")
+	runtime.LockOSThread() // a keyring is a thread's
+	if _, err := unix.KeyctlJoinSessionKeyring("writ-test"); err != nil {
+		t.Skipf("this kernel has no keyrings: %v", err)
+	}
+	if _, err := unix.AddKey("user", "writ-test-canary", []byte("x"), unix.KEY_SPEC_SESSION_KEYRING); err != nil {
+		t.Fatal(err)
+	}
+	if mine, err := exec.Command("cat", "/proc/keys").Output(); err != nil || !strings.Contains(string(mine), "writ-test-canary") {
+		t.Skipf("children do not have it here either: %v", err)
+	}
+	if o := w.confines("", "--", "cat", "/proc/keys"); o.code != 0 || strings.Contains(o.out, "canary") || !strings.Contains(o.out, "keyring") {
 		t.Errorf("%+v", o)
 	}
 }

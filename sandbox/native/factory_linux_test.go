@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -179,5 +180,19 @@ func TestInheritsNothing(t *testing.T) {
 	poll := []unix.PollFd{{Fd: int32(pipe[0])}}
 	if n, err := unix.Poll(poll, 5000); n != 1 || poll[0].Revents&unix.POLLHUP == 0 {
 		t.Errorf("somebody holds it still: %d %v", n, err)
+	}
+}
+
+// Launchers may have as many descriptors as there may be: whoever may have fewer is refused to
+// send one while boxes of the same user have many under way.
+func TestDescriptorsOfLaunchers(t *testing.T) {
+	f := begun(t)
+	var now unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &now); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", f.pid))
+	if want := fmt.Sprintf(`(?m)^Max open files +%d +%[1]d `, now.Max); err != nil || !regexp.MustCompile(want).Match(text) {
+		t.Errorf("%v\n%s", err, text)
 	}
 }

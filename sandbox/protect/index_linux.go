@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"slices"
 	"strings"
 	"sync"
 
@@ -258,22 +257,15 @@ func (x *index) note(rel string, class policy.Class, where region, before map[st
 	return e, true
 }
 
-// inBare reports whether a name is one of those that make a directory a repository to git,
-// whatever it is called.
-func inBare(name string) bool {
-	return slices.Contains([]string{"head", "objects", "refs", "commondir"}, policy.Fold(name))
-}
-
-// isBare reports whether git could take a directory for a repository. Git does not mind what
-// is there by these names, if it gets through it.
+// isBare reports whether git could take a directory for a repository.
 func isBare(entries []os.DirEntry) bool {
-	has := map[string]bool{}
+	names := map[string]bool{}
 	for _, e := range entries {
-		if name := policy.Fold(e.Name()); inBare(name) {
-			has[name] = has[name] || name != "head" || !e.IsDir()
+		if policy.PartOfRepository(e.Name()) {
+			names[e.Name()] = e.IsDir()
 		}
 	}
-	return has["head"] && (has["commondir"] || has["objects"] && has["refs"])
+	return policy.TakenForRepository(names)
 }
 
 // setBare notes whether a directory is a repository by itself, in which git obeys what it

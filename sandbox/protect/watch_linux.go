@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/writ-run/writ/policy"
 	"github.com/writ-run/writ/sandbox/mounted"
 	"golang.org/x/sys/unix"
 )
@@ -140,7 +141,7 @@ func (x *index) found(c change) (look []place) {
 		return nil
 	}
 	at := place{dir, x.dirs[dir]}
-	if inBare(c.name) && at.in == ordinary {
+	if policy.PartOfRepository(c.name) && at.in == ordinary {
 		look = append(look, place{dir, ordinary})
 	}
 	isDir := false

@@ -335,3 +335,34 @@ func asUser(t *testing.T, w *world, f func()) {
 	defer func() { must(t, syscall.Setresuid(-1, 0, -1)) }()
 	f()
 }
+
+// A directory that git would take for a repository, whatever it is called, gets nothing that git
+// would obey, in whichever order; what is in one already stays as it is.
+func TestRepositoryOfFiles(t *testing.T) {
+	put := func(path string) m { return m{"path": path, "content": "x", "create_directories": true} }
+	for _, order := range [][]string{
+		{"HEAD", "objects/k", "refs/k", "config"}, {"config", "HEAD", "objects/k", "refs/k"}, {"hooks/pre-commit", "refs/k", "objects/k", "HEAD"},
+		{"commondir", "HEAD"}, {"head", "Objects/k", "refs/k", "CONFIG"}, {"HEAD", "refs/k", "objects/k", "hooks/x"},
+	} {
+		w := newWorld(t)
+		for i, name := range order {
+			if path := "bare/" + name; i < len(order)-1 {
+				w.ok(t, "write_file", put(path))
+			} else {
+				w.denied(t, "write_file", put(path))
+				w.ok(t, "write_file", put("moved/"+name))
+				from := "moved/" + strings.Split(name, "/")[0]
+				w.denied(t, "move_file", m{"source": from, "destination": "bare/" + strings.Split(name, "/")[0]})
+			}
+		}
+	}
+	w := newWorld(t)
+	for _, name := range []string{"r/.git/HEAD", "r/.git/objects/k", "r/.git/refs/k", "r/.git/config", "bare/HEAD", "bare/objects/k", "bare/refs/k", "bare/config", "plain/config", "plain/HEAD"} {
+		w.put(t, name, "text")
+	}
+	for _, name := range []string{"r/.git/HEAD", "r/.git/refs/new", "bare/HEAD", "bare/refs/k", "bare/src", "plain/config", "plain/hooks/x"} {
+		w.ok(t, "write_file", put(name))
+	}
+	w.denied(t, "edit_file", m{"path": "bare/config", "old_text": "text", "new_text": "x"})
+	w.denied(t, "write_file", put("bare/config"))
+}

@@ -112,7 +112,7 @@ func TestWriteFile(t *testing.T) {
 	w.fails(t, "write_file", m{"path": "n/x", "content": ""}, `cannot open "n/x": no such file or directory; set create_directories to make the directories`)
 	w.fails(t, "write_file", m{"path": "a", "content": ""}, `cannot write "a": it is a directory`)
 	w.fails(t, "write_file", m{"path": ".", "content": ""}, `cannot write ".": it is a directory`)
-	w.fails(t, "write_file", m{"path": "f/x", "content": "", "create_directories": true}, `cannot make the directories of "f/x": a directory on the way changed while the call was made`)
+	w.fails(t, "write_file", m{"path": "f/x", "content": "", "create_directories": true}, `cannot open "f/x": a directory on the way changed while the call was made`)
 	w.fails(t, "write_file", m{"path": strings.Repeat("n", 300), "content": ""}, fmt.Sprintf("cannot write %q: file name too long", strings.Repeat("n", 300)))
 	if left := w.leftovers(t); left != nil {
 		t.Errorf("left behind: %v", left)

@@ -29,6 +29,9 @@ func writeFile(_ context.Context, w writ.Writ) (writ.Result, error) {
 		return result("", nil, failf("the content has %d bytes; at most %d are written", len(a.Content), writeLimit))
 	}
 	roots := w.Confinement().Write
+	if err := obeyed(w, "/path", roots, false); err != nil {
+		return result("", nil, err)
+	}
 	if a.Mkdirs {
 		if err := makeParents(w, roots); err != nil {
 			return result("", nil, err)
@@ -42,6 +45,11 @@ func writeFile(_ context.Context, w writ.Writ) (writ.Result, error) {
 	made, err := p.replace([]byte(a.Content))
 	if err != nil {
 		return result("", nil, cannot("write", p.path, err))
+	}
+	if made { // another call may have made the rest of a repository meanwhile
+		if err := obeyed(w, "/path", roots, false); err != nil {
+			return result("", nil, errors.Join(err, p.dir.Remove(p.name)))
+		}
 	}
 	verb := "replaced"
 	if made {
@@ -168,6 +176,9 @@ func editFile(_ context.Context, w writ.Writ) (writ.Result, error) {
 	}
 	edits, err := a.all()
 	if err != nil {
+		return result("", nil, err)
+	}
+	if err := obeyed(w, "/path", w.Confinement().Write, false); err != nil {
 		return result("", nil, err)
 	}
 	p, err := at(w, "/path", w.Confinement().Write)
@@ -307,8 +318,14 @@ func moveFile(_ context.Context, w writ.Writ) (writ.Result, error) {
 			return result("", nil, err)
 		}
 	}
+	if err := obeyed(w, "/destination", roots, info.IsDir()); err != nil {
+		return result("", nil, err)
+	}
 	if err := rename(from, to, a.Overwrite && info.Mode().IsRegular()); err != nil {
 		return result("", nil, cannot("move", from.path, err))
+	}
+	if err := obeyed(w, "/destination", roots, info.IsDir()); err != nil { // another call has made the rest meanwhile
+		return result("", nil, errors.Join(err, rename(to, from, false)))
 	}
 	return result(fmt.Sprintf("moved %s to %s", shown(from.path), shown(to.path)), nil, nil)
 }
