@@ -117,12 +117,19 @@ func (c *Cover) appeared(but []string) []string {
 			continue // it came to light there, wherever that is now
 		}
 		inRow := c.stood != nil && e.inRow(c.row) // otherwise nothing was run
-		if (e.since > c.begun || inRow) && !c.finder.mayWrite(path.Join(c.Root, rel)) && !(e.placed && c.index.nothingIn(rel, e) && c.elsewhere(rel)) {
+		if (e.since > c.begun || inRow || c.index.leads(rel, e)) && !c.finder.mayWrite(path.Join(c.Root, rel)) && !(e.placed && c.index.nothingIn(rel, e) && c.elsewhere(rel)) {
 			out = append(out, rel)
 		}
 	}
 	slices.Sort(out)
 	return out
+}
+
+// leads reports whether a name leads git from a repository to another place. Nothing of git's
+// own makes that in a .git: it was left by a run of a daemon that was killed.
+func (x *index) leads(rel string, e entry) bool {
+	in := x.names[parent(rel)]
+	return e.where == inGit && slices.Contains(unplaced, policy.Fold(path.Base(rel))) && in.class == policy.Repository && in.kind == unix.S_IFDIR
 }
 
 // nothingIn reports whether a placeholder is still as it was made, by its latest looks.
