@@ -3,7 +3,6 @@ package protect
 import (
 	"context"
 	"fmt"
-	"maps"
 	"path"
 	"slices"
 
@@ -47,7 +46,7 @@ type Cover struct {
 	open    func(string) bool
 	plan    *plan
 	begun   uint64   // entries since then appeared
-	unseen  []string // but in these, which were not looked at,
+	unseen  []string // but in these, which cannot be changed,
 	notSeen string   // as it is told
 	heard   heard    // nothing by: changes go unnoticed
 
@@ -137,10 +136,14 @@ func (c *Cover) compute(ctx context.Context) error {
 		c.heard = heard{x, x.version}
 	}
 	if len(p.mounts) > c.finder.opts.MaxMounts {
-		return fmt.Errorf("there are %d places to protect and at most %d can be: make a smaller directory the workspace, or let the tool's policy name what it may change", len(p.mounts), c.finder.opts.MaxMounts)
+		why := "make a smaller directory the workspace, or let the tool's policy name what it may change"
+		if few := x.notSeen(); few != "" {
+			why = few
+		}
+		return fmt.Errorf("there are %d places to protect and at most %d can be: %s", len(p.mounts), c.finder.opts.MaxMounts, why)
 	}
 	c.Mounts, c.Placeholders = p.mounts, p.placeholders
-	c.unseen, c.notSeen = slices.Collect(maps.Keys(x.unseen)), x.notSeen()
+	c.unseen, c.notSeen = x.wanted.unseen, x.notSeen()
 	c.inWay = nil
 	for rel, e := range x.names {
 		if c.open != nil && e.placed && c.open(path.Join(x.root, rel)) {

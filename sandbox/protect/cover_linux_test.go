@@ -1,7 +1,6 @@
 package protect
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -269,22 +268,11 @@ func TestBounds(t *testing.T) {
 	if diff := cmp.Diff([]string{"pin a/", "mask a/.env", "pin b/", "ro b/c/", "ro b/e/"}, lines(c)); diff != "" {
 		t.Error(diff)
 	}
-	if err := errors.Join(os.Remove(root+"/a/.env"), os.Remove(root+"/a"), os.Mkdir(root+"/b/e/hooks", 0o755)); err != nil {
-		t.Fatal(err)
-	}
 	put(t, root, "b/e/.envrc=of the host's own") // the run cannot have made it
 	found, err := c.Done()
 	if want := "2 directories, such as b/c, b/e, cannot be changed: they are too deep, or there are more than 3, to be looked at; make a smaller directory the workspace"; err != nil || len(found) != 1 || found[0].Why != want {
 		t.Errorf("%v %v", found, err)
 	}
-	if err := os.RemoveAll(root + "/b/c"); err != nil { // of which nothing is heard
-		t.Fatal(err)
-	}
-	c = cover(t, f, root)
-	if diff := cmp.Diff([]string{"pin b/", "ro b/e/"}, lines(c)); diff != "" && !slices.Contains(lines(c), "ro b/e/.envrc") {
-		t.Error(diff)
-	}
-	c.Done()
 	few := finder(t, Options{MaxMounts: 10})
 	put(t, root, "a/.env=x")
 	put(t, root, "b/c/d/.env=x")
@@ -387,5 +375,33 @@ func BenchmarkCover(b *testing.B) {
 		}
 		run("Cover", false)
 		run("Cover+Prepare+Done", true)
+	}
+}
+
+// A directory that was not looked at and is gone is not kept by anything: what a run makes in
+// its place is found.
+func TestUnseenAndGone(t *testing.T) {
+	var items []string
+	for i := range 40 {
+		items = append(items, fmt.Sprintf("m/%02d/x=y", i))
+	}
+	root := workspace(t, items...)
+	f := finder(t, Options{MaxDirs: 3})
+	c := cover(t, f, root)
+	if !slices.Contains(lines(c), "ro m/20/") {
+		t.Fatalf("%v", lines(c))
+	}
+	ended(t, c)
+	if err := os.RemoveAll(root + "/m/20"); err != nil { // of which nothing is heard
+		t.Fatal(err)
+	}
+	c = cover(t, f, root)
+	if slices.Contains(lines(c), "ro m/20/") {
+		t.Errorf("what is not there is to be mounted: %v", lines(c))
+	}
+	put(t, root, "m/00/new=x")
+	put(t, root, "late/.envrc=x")
+	if found := ended(t, c); !slices.Contains(found, "late/.envrc") {
+		t.Errorf("%v", found)
 	}
 }

@@ -38,6 +38,7 @@ type wanted struct {
 	version uint64
 	all     []candidate // by path
 	links   bool        // where symlinks lead can change without notice
+	unseen  []string    // directories that nobody looks into
 }
 
 // A plan is what that comes to for one answer to what is open. Covers share it, and tell by
@@ -129,6 +130,7 @@ func (x *index) candidates() *wanted {
 			rel = parent(rel)
 		}
 		if is, err := x.stat(rel); err == nil && is.is(unix.S_IFDIR) {
+			w.unseen = append(w.unseen, rel)
 			w.all = append(w.all, candidate{rel: rel, mount: Mount{Path: path.Join(x.root, rel), How: ReadOnly, Dir: true}})
 		}
 	}
