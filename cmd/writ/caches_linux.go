@@ -56,7 +56,7 @@ func addCaches(c *writ.Confinement, env map[string]string, dir string, online bo
 		if len(shown) == 0 || real == home {
 			continue
 		}
-		if whole := wouldBe(home) + strings.TrimPrefix(at, home); real != at && real != whole {
+		if anybodys(at, home) {
 			fmt.Fprintf(os.Stderr, "writ run: %s leads to %s by a symlink, which a command may have made; it is not shown. --read %[2]s --env %[3]s=%[2]s shows it\n", visible(at), visible(real), k.own)
 			continue
 		}
@@ -86,6 +86,18 @@ func addCaches(c *writ.Confinement, env map[string]string, dir string, online bo
 	return []string{build}, nil
 }
 
+// anybodys reports whether a path below a home, or another one, goes by a symlink that is not
+// the system's.
+func anybodys(path, home string) bool {
+	for p := path; p != "/" && p != home; p = filepath.Dir(p) {
+		var is syscall.Stat_t
+		if syscall.Lstat(p, &is) == nil && is.Mode&syscall.S_IFMT == syscall.S_IFLNK && is.Uid != 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // shown is where a cache really is, and what of it there is to be read.
 func (k cache) shown(at string) (real string, dirs []string) {
 	real, err := filepath.EvalSymlinks(at)
@@ -110,26 +122,32 @@ func (k cache) shown(at string) (real string, dirs []string) {
 // lie in has none, and does not see those of others: what it put there, later commands
 // would take for theirs.
 func buildCache(c *writ.Confinement, dir string) (string, error) {
-	base, err := os.UserCacheDir()
+	own, err := ownCache()
 	if err != nil {
 		return "", err
 	}
-	if base = wouldBe(base); reach.InAny(base, c.Write) {
-		return "", hide(c, filepath.Join(base, "writ"))
+	if own = wouldBe(own); reach.InAny(own, c.Write) {
+		return "", nil
 	}
-	if err := os.MkdirAll(base, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(own), 0o700); err != nil {
 		return "", err
 	}
 	sum := sha256.Sum256([]byte(dir))
-	all := filepath.Join(base, "writ", "build")
+	all := filepath.Join(own, "build")
 	at := filepath.Join(all, hex.EncodeToString(sum[:nameBytes]))
 	var runs syscall.Stat_t
 	if err := syscall.Stat(dir, &runs); err != nil {
 		return "", err
 	}
 	me := uint32(os.Geteuid())
-	for _, d := range []string{filepath.Dir(all), all} {
+	for _, d := range []string{own, all} {
 		if err := ownDirectory(d, me); err != nil {
+			return "", err
+		}
+	}
+	var was syscall.Stat_t
+	if me == 0 && syscall.Lstat(at, &was) == nil && was.Uid != runs.Uid && was.Mode&syscall.S_IFMT == syscall.S_IFDIR {
+		if err := removeIn(all, filepath.Base(at)); err != nil { // it is of who had the directory before
 			return "", err
 		}
 	}
@@ -143,6 +161,22 @@ func buildCache(c *writ.Confinement, dir string) (string, error) {
 	}
 	now := time.Now() // which says when it was used last
 	return at, os.Chtimes(at, now, now)
+}
+
+// ownCache is where build caches lie.
+func ownCache() (string, error) {
+	base, err := os.UserCacheDir()
+	return filepath.Join(base, "writ"), err
+}
+
+// removeIn removes what has a name in a directory, and nothing elsewhere.
+func removeIn(dir, name string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return root.RemoveAll(name)
 }
 
 // nameBytes of a digest are the name of a build cache.
@@ -173,18 +207,13 @@ const unused = 30 * 24 * time.Hour
 // another one is made, so that one that is used is not kept waiting. What cannot be removed
 // stays.
 func dropUnused(all string) {
-	root, err := os.OpenRoot(all)
-	if err != nil {
-		return
-	}
-	defer root.Close()
 	entries, _ := os.ReadDir(all)
 	for _, e := range entries {
 		if name, err := hex.DecodeString(e.Name()); err != nil || len(name) != nameBytes {
 			continue
 		}
-		if info, err := root.Lstat(e.Name()); err == nil && info.IsDir() && time.Since(info.ModTime()) > unused {
-			root.RemoveAll(e.Name())
+		if info, err := e.Info(); err == nil && e.IsDir() && time.Since(info.ModTime()) > unused {
+			removeIn(all, e.Name())
 		}
 	}
 }

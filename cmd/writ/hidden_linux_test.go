@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -35,6 +36,20 @@ func TestRunAroundWritsOwn(t *testing.T) {
 	}
 	if _, err := os.Lstat(filepath.Join(home, ".cache/writ/build")); err == nil {
 		t.Error("a command has put something where build caches lie")
+	}
+	if o := w.confinesIn(home, own, "--no-caches", "--", "bash", "-c", "mkdir -p .cache/writ/build/x"); o.code == 0 || !strings.Contains(o.err, "Read-only file system") && !strings.Contains(o.err, "Permission denied") {
+		t.Errorf("without caches: %+v", o)
+	}
+	if o := w.confinesIn(w.directory(t, nil), own, "--no-caches", "--write", filepath.Join(home, ".cache/writ"), "--", "true"); o.code != exitNotStarted {
+		t.Errorf("where build caches lie: %+v", o)
+	}
+	links := w.directory(t, map[string]string{"real/writ/writ.yaml": "version: 1\n"})
+	if err := os.Symlink("real", filepath.Join(links, ".config")); err != nil {
+		t.Fatal(err)
+	}
+	w.ownAll(t, links)
+	if o := w.confinesIn(links, []string{"HOME=" + links}, "--", "true"); o.code != exitNotStarted || !strings.Contains(o.err, ".config is a symlink by which writ finds") {
+		t.Errorf("through a symlink: %+v", o)
 	}
 	missing := filepath.Join(home, "other", "cf", "w.yaml")
 	if o := w.confinesIn(home, append(own, "WRIT_CONFIG="+missing), "--", "touch", missing); o.code != exitNotStarted || !strings.Contains(o.err, "w.yaml is writ's own and does not exist") {
@@ -83,11 +98,30 @@ func TestCachesThroughSymlinks(t *testing.T) {
 	if err := os.MkdirAll(filepath.Dir(mod), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(precious, mod); err != nil {
+	if err := errors.Join(os.Symlink(precious, mod), os.Lchown(mod, max(os.Geteuid(), 1), -1)); err != nil {
 		t.Fatal(err)
 	}
 	if o := w.confinesIn(dir, nil, echo...); o.code != 0 || strings.Contains(o.out, precious) || !strings.Contains(o.err, "leads to "+precious+" by a symlink") {
 		t.Errorf("%+v", o)
+	}
+}
+
+// A directory that has another owner by now gets a cache of that owner's, and not what the one
+// before has put there.
+func TestBuildCacheOfAnother(t *testing.T) {
+	t.Parallel()
+	need.Root(t)
+	w := newWorld(t, standard, "")
+	dir := w.directory(t, nil)
+	w.ownAll(t, dir)
+	show := []string{"--", "sh", "-c", `mkdir -p "$GOCACHE"; ls "$GOCACHE"; touch "$GOCACHE/mine"`}
+	for i, owner := range []int{nobody, nobody, nobody - 1} {
+		if err := os.Chown(dir, owner, owner); err != nil {
+			t.Fatal(err)
+		}
+		if o := w.confinesIn(dir, nil, show...); o.code != 0 || (o.out == "mine\n") != (i == 1) {
+			t.Errorf("%d: %+v", i, o)
+		}
 	}
 }
 

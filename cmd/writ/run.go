@@ -252,6 +252,11 @@ func (c *confined) confinement() (out writ.Confinement, dir string, err error) {
 			return out, "", err
 		}
 	}
+	for _, r := range read {
+		if slices.ContainsFunc(append([]string{dir}, write...), func(w string) bool { return reach.Within(r, w) }) {
+			fmt.Fprintf(os.Stderr, "writ run: --read %s: the command can change it, since it can change what it is in\n", visible(r))
+		}
+	}
 	out = writ.Confinement{Read: read, Write: append([]string{dir}, write...), Exec: writ.Exec{Mode: writ.ExecAny}, Isolation: writ.Containerized, Limits: runLimits}
 	out.Limits.Memory, out.Limits.Pids = c.limits.Memory, cmp.Or(c.limits.Pids, runLimits.Pids)
 	if len(c.programs) > 0 {

@@ -145,9 +145,29 @@ func (a *app) hideOwn(c *writ.Confinement) error {
 	if err != nil {
 		return err
 	}
+	for _, own := range []string{path, config.StateHome()} {
+		if err := replaceable(c, own); err != nil {
+			return err
+		}
+	}
 	for _, own := range append(config.OwnOf(path), config.StateHome()) {
 		if err := hide(c, own); err != nil {
 			return err
+		}
+	}
+	// The build cache of the command's directory is shown where it cannot reach those of others.
+	if own, err := ownCache(); err == nil && (reach.InAny(wouldBe(own), c.Write) || slices.ContainsFunc(slices.Concat(c.Read, c.Write), func(p string) bool { return reach.Within(p, wouldBe(own)) })) {
+		return errors.Join(replaceable(c, own), hide(c, own))
+	}
+	return nil
+}
+
+// replaceable refuses what would let a command put something else where writ looks for its
+// own: by a symlink on the way.
+func replaceable(c *writ.Confinement, own string) error {
+	for p := own; filepath.Dir(p) != p; p = filepath.Dir(p) {
+		if info, err := os.Lstat(p); err == nil && info.Mode()&os.ModeSymlink != 0 && reach.InAny(wouldBe(filepath.Dir(p)), c.Write) {
+			return fmt.Errorf("%s is a symlink by which writ finds %s, and the command could replace it; run the command elsewhere", p, own)
 		}
 	}
 	return nil

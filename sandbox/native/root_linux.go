@@ -179,8 +179,9 @@ func (r *root) links() error {
 
 // hide covers what is out of reach whatever else was shown.
 func (r *root) hide() error {
-	for _, path := range r.plan.Hide {
-		if slices.Contains(reach.PrivateDirs, path) || !r.visible(path) {
+	var hidden []string
+	for _, path := range slices.Sorted(slices.Values(r.plan.Hide)) { // what is around comes first
+		if slices.Contains(reach.PrivateDirs, path) || !r.visible(path) || reach.InAny(path, hidden) {
 			continue
 		}
 		r.doing("hide " + path)
@@ -195,6 +196,7 @@ func (r *root) hide() error {
 		case err != nil:
 			return err
 		case info.IsDir():
+			hidden = append(hidden, path)
 			r.tmpfs(newRoot+inside(path), unix.MS_RDONLY|unix.MS_NOEXEC, "mode=755,size=4k")
 		case info.Mode()&os.ModeSymlink != 0:
 			return fmt.Errorf("%s is a symlink now; hide what it leads to", path)

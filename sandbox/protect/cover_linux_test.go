@@ -270,7 +270,7 @@ func TestBounds(t *testing.T) {
 	}
 	put(t, root, "b/e/.envrc=of the host's own") // the run cannot have made it
 	found, err := c.Done()
-	if want := "2 directories, such as b/c, b/e, cannot be changed: they are too deep, or there are more than 3, to be looked at; make a smaller directory the workspace"; err != nil || len(found) != 1 || found[0].Why != want {
+	if want := "2 directories, such as b/c, b/e, and at times what they are in, cannot be changed: they are too deep, or there are more than 3, to be looked at; make a smaller directory the workspace"; err != nil || len(found) != 1 || found[0].Why != want {
 		t.Errorf("%v %v", found, err)
 	}
 	few := finder(t, Options{MaxMounts: 10})
@@ -402,5 +402,18 @@ func TestUnseenAndGone(t *testing.T) {
 	ended(t, c)
 	if slices.Contains(c.unseen, "m/20") {
 		t.Error("what a run makes there would not be looked at")
+	}
+}
+
+// Of too many directories that were not looked at, what they are in is kept.
+func TestUnseenMany(t *testing.T) {
+	root := workspace(t)
+	for i := range 1100 {
+		must(t, os.MkdirAll(fmt.Sprintf("%s/a/%d/x", root, i), 0o755))
+	}
+	c := cover(t, finder(t, Options{MaxDirs: 3}), root)
+	defer c.Done()
+	if diff := cmp.Diff([]string{"ro a/"}, lines(c)); diff != "" {
+		t.Error(diff)
 	}
 }

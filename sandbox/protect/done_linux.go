@@ -125,11 +125,17 @@ func (c *Cover) appeared(but []string) []string {
 	return out
 }
 
-// leads reports whether a name leads git from a repository to another place. Nothing of git's
+// leads reports whether a name leads git from a repository to what is none. Nothing of git's
 // own makes that in a .git: it was left by a run of a daemon that was killed.
 func (x *index) leads(rel string, e entry) bool {
 	in := x.names[parent(rel)]
-	return e.where == inGit && slices.Contains(unplaced, policy.Fold(path.Base(rel))) && in.class == policy.Repository && in.kind == unix.S_IFDIR
+	if e.where != inGit || policy.Fold(path.Base(rel)) != "commondir" || in.class != policy.Repository || in.kind != unix.S_IFDIR {
+		return false
+	}
+	return !x.plain(rel, func(text string) bool {
+		to := x.names[path.Join(parent(rel), strings.TrimSpace(text))]
+		return to.class == policy.Repository && to.kind == unix.S_IFDIR
+	})
 }
 
 // nothingIn reports whether a placeholder is still as it was made, by its latest looks.

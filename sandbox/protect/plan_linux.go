@@ -125,10 +125,7 @@ func (x *index) candidates() *wanted {
 		}
 		w.all = append(w.all, candidate{rel: rel, mount: m, class: e.class})
 	}
-	for rel := range x.unseen { // what is not looked at stays as it is
-		for len(path.Join(x.root, rel)) >= unix.PathMax-256 { // what has no name is in something that has
-			rel = parent(rel)
-		}
+	for rel := range x.around() { // what is not looked at stays as it is
 		if is, err := x.stat(rel); err == nil && is.is(unix.S_IFDIR) {
 			w.unseen = append(w.unseen, rel)
 			w.all = append(w.all, candidate{rel: rel, mount: Mount{Path: path.Join(x.root, rel), How: ReadOnly, Dir: true}})
@@ -212,6 +209,33 @@ func (b *builder) around(rel string) How {
 	return most
 }
 
+// mostUnseen is how many directories are kept for not being looked at.
+const mostUnseen = 1000
+
+// around are the directories that were not looked at; in place of what cannot be named, and of
+// too many, what they are in.
+func (x *index) around() map[string]bool {
+	out := map[string]bool{}
+	for rel := range x.unseen {
+		for len(path.Join(x.root, rel)) >= unix.PathMax-256 {
+			rel = parent(rel)
+		}
+		out[rel] = true
+	}
+	for before := 0; len(out) > mostUnseen && len(out) != before; {
+		before = len(out)
+		up := map[string]bool{}
+		for rel := range out {
+			if parent(rel) != "" {
+				rel = parent(rel)
+			}
+			up[rel] = true
+		}
+		out = up
+	}
+	return out
+}
+
 // notSeen says which directories the index does not know, since there are too many.
 func (x *index) notSeen() string {
 	all := slices.Sorted(maps.Keys(x.unseen))
@@ -224,5 +248,5 @@ func (x *index) notSeen() string {
 			some[i] = rel[:80] + "…"
 		}
 	}
-	return fmt.Sprintf("%d directories, such as %s, cannot be changed: they are too deep, or there are more than %d, to be looked at; make a smaller directory the workspace", len(all), strings.Join(some, ", "), x.finder.opts.MaxDirs)
+	return fmt.Sprintf("%d directories, such as %s, and at times what they are in, cannot be changed: they are too deep, or there are more than %d, to be looked at; make a smaller directory the workspace", len(all), strings.Join(some, ", "), x.finder.opts.MaxDirs)
 }

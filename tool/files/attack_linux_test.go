@@ -2,10 +2,12 @@ package files
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -365,4 +367,34 @@ func TestRepositoryOfFiles(t *testing.T) {
 	}
 	w.denied(t, "edit_file", m{"path": "bare/config", "old_text": "text", "new_text": "x"})
 	w.denied(t, "write_file", put("bare/config"))
+}
+
+// Nor does it by calls at the same time, while the directory is moved.
+func TestRepositoryAtOnce(t *testing.T) {
+	w := newWorld(t)
+	for i := range 200 {
+		d, e := fmt.Sprintf("d%d", i), fmt.Sprintf("e%d", i)
+		must(t, os.MkdirAll(w.path(d+"/objects"), 0o755))
+		must(t, os.MkdirAll(w.path(d+"/refs"), 0o755))
+		var wg sync.WaitGroup
+		for _, call := range []struct {
+			tool string
+			args m
+		}{
+			{"write_file", m{"path": d + "/HEAD", "content": "x"}}, {"write_file", m{"path": d + "/config", "content": "x"}}, {"move_file", m{"source": d, "destination": e}},
+		} {
+			wg.Go(func() { w.try(t, call.tool, call.args) })
+		}
+		wg.Wait()
+		for _, at := range []string{d, e} {
+			all := true
+			for _, name := range []string{"HEAD", "config", "objects", "refs"} {
+				_, err := os.Lstat(w.path(at + "/" + name))
+				all = all && err == nil
+			}
+			if all {
+				t.Fatalf("%s is a repository with a configuration", at)
+			}
+		}
+	}
 }

@@ -29,6 +29,7 @@ func writeFile(_ context.Context, w writ.Writ) (writ.Result, error) {
 		return result("", nil, failf("the content has %d bytes; at most %d are written", len(a.Content), writeLimit))
 	}
 	roots := w.Confinement().Write
+	defer inTurn(w)()
 	if err := obeyed(w, "/path", roots, false); err != nil {
 		return result("", nil, err)
 	}
@@ -45,11 +46,6 @@ func writeFile(_ context.Context, w writ.Writ) (writ.Result, error) {
 	made, err := p.replace([]byte(a.Content))
 	if err != nil {
 		return result("", nil, cannot("write", p.path, err))
-	}
-	if made { // another call may have made the rest of a repository meanwhile
-		if err := obeyed(w, "/path", roots, false); err != nil {
-			return result("", nil, errors.Join(err, p.dir.Remove(p.name)))
-		}
 	}
 	verb := "replaced"
 	if made {
@@ -178,6 +174,7 @@ func editFile(_ context.Context, w writ.Writ) (writ.Result, error) {
 	if err != nil {
 		return result("", nil, err)
 	}
+	defer inTurn(w)()
 	if err := obeyed(w, "/path", w.Confinement().Write, false); err != nil {
 		return result("", nil, err)
 	}
@@ -290,6 +287,7 @@ func moveFile(_ context.Context, w writ.Writ) (writ.Result, error) {
 		return writ.Result{}, err
 	}
 	roots := w.Confinement().Write
+	defer inTurn(w)()
 	from, err := at(w, "/source", roots)
 	if err != nil {
 		return result("", nil, err)
@@ -323,9 +321,6 @@ func moveFile(_ context.Context, w writ.Writ) (writ.Result, error) {
 	}
 	if err := rename(from, to, a.Overwrite && info.Mode().IsRegular()); err != nil {
 		return result("", nil, cannot("move", from.path, err))
-	}
-	if err := obeyed(w, "/destination", roots, info.IsDir()); err != nil { // another call has made the rest meanwhile
-		return result("", nil, errors.Join(err, rename(to, from, false)))
 	}
 	return result(fmt.Sprintf("moved %s to %s", shown(from.path), shown(to.path)), nil, nil)
 }
