@@ -73,10 +73,7 @@ func newFactory(l launcher) (*factory, error) {
 	if os.Geteuid() == 0 { // whose keyring is not for those whom its boxes run as; anybody else may have few
 		s.callMay(unix.ENOSYS, unix.SYS_KEYCTL, num(unix.KEYCTL_JOIN_SESSION_KEYRING), num(0))
 	}
-	if err == nil {
-		err = s.descriptors()
-	}
-	if err == nil {
+	if err = s.descriptors(); err == nil {
 		err = f.do(&s)
 	}
 	if err == nil {
