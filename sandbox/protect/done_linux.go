@@ -117,25 +117,12 @@ func (c *Cover) appeared(but []string) []string {
 			continue // it came to light there, wherever that is now
 		}
 		inRow := c.stood != nil && e.inRow(c.row) // otherwise nothing was run
-		if (e.since > c.begun || inRow || c.index.leads(rel, e)) && !c.finder.mayWrite(path.Join(c.Root, rel)) && !(e.placed && c.index.nothingIn(rel, e) && c.elsewhere(rel)) {
+		if (e.since > c.begun || inRow) && !c.finder.mayWrite(path.Join(c.Root, rel)) && !(e.placed && c.index.nothingIn(rel, e) && c.elsewhere(rel)) {
 			out = append(out, rel)
 		}
 	}
 	slices.Sort(out)
 	return out
-}
-
-// leads reports whether a name leads git from a repository to what is none. Nothing of git's
-// own makes that in a .git: it was left by a run of a daemon that was killed.
-func (x *index) leads(rel string, e entry) bool {
-	in := x.names[parent(rel)]
-	if e.where != inGit || policy.Fold(path.Base(rel)) != "commondir" || in.class != policy.Repository || in.kind != unix.S_IFDIR {
-		return false
-	}
-	return !x.plain(rel, func(text string) bool {
-		to := x.names[path.Join(parent(rel), strings.TrimSpace(text))]
-		return to.class == policy.Repository && to.kind == unix.S_IFDIR
-	})
 }
 
 // nothingIn reports whether a placeholder is still as it was made, by its latest looks.
