@@ -131,13 +131,13 @@ func TestRunKeyring(t *testing.T) {
 	w := newWorld(t, standard, "")
 	runtime.LockOSThread() // a keyring is a thread's
 	if _, err := unix.KeyctlJoinSessionKeyring("writ-test"); err != nil {
-		t.Skipf("this kernel has no keyrings: %v", err)
+		need.Lacking(t, "this kernel has no keyrings: %v", err)
 	}
 	if _, err := unix.AddKey("user", "writ-test-canary", []byte("x"), unix.KEY_SPEC_SESSION_KEYRING); err != nil {
 		t.Fatal(err)
 	}
 	if mine, err := exec.Command("cat", "/proc/keys").Output(); err != nil || !strings.Contains(string(mine), "writ-test-canary") {
-		t.Skipf("children do not have it here either: %v", err)
+		need.Lacking(t, "children do not have a keyring here either: %v", err)
 	}
 	if o := w.confines("", "--", "cat", "/proc/keys"); o.code != 0 || strings.Contains(o.out, "canary") || !strings.Contains(o.out, "keyring") {
 		t.Errorf("%+v", o)

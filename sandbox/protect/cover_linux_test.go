@@ -417,3 +417,13 @@ func TestUnseenMany(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// What is said of directories that were not looked at is one line, whatever they are called.
+func TestUnseenIsOneLine(t *testing.T) {
+	root := workspace(t, "a/b\nwrit run: forged/x=y", "a/c/x=y")
+	c := cover(t, finder(t, Options{MaxDirs: 2}), root)
+	said, err := Covers{c}.Done()
+	if err != nil || len(said) == 0 || strings.Contains(strings.Join(said, ""), "\n") || !strings.Contains(said[0], `b\nwrit run: forged`) {
+		t.Errorf("%q %v", said, err)
+	}
+}

@@ -46,15 +46,17 @@ func (all Covers) Done() (undone []string, err error) {
 	return undone, err
 }
 
-// told is one line about it: names may have line ends in them, and what looks like another
-// message behind those.
-func (a Appeared) told() string {
-	shown := func(path string) string {
-		if strings.ContainsFunc(path, unicode.IsControl) {
-			return strconv.Quote(path)
-		}
-		return path
+// shown is a path as it stands in a line: names may have line ends in them, and what looks like
+// another message behind those.
+func shown(path string) string {
+	if strings.ContainsFunc(path, unicode.IsControl) {
+		return strconv.Quote(path)
 	}
+	return path
+}
+
+// told is one line about it.
+func (a Appeared) told() string {
 	switch {
 	case a.unseen:
 		return fmt.Sprintf("not looked at for protected names: %s: %s", shown(a.Path), a.Why)

@@ -245,8 +245,9 @@ func (x *index) notSeen() string {
 	some := slices.Clone(all[:min(3, len(all))])
 	for i, rel := range some {
 		if len(rel) > 80 {
-			some[i] = rel[:80] + "…"
+			rel = strings.ToValidUTF8(rel[:80], "") + "…"
 		}
+		some[i] = shown(rel)
 	}
 	return fmt.Sprintf("%d directories, such as %s, and at times what they are in, cannot be changed: they are too deep, or there are more than %d, to be looked at; make a smaller directory the workspace", len(all), strings.Join(some, ", "), x.finder.opts.MaxDirs)
 }
