@@ -22,7 +22,7 @@ LAUNCHER_FLAGS := -O2 -Wall -Wextra -Werror -static -nostdlib -ffreestanding -fn
 .PHONY: build run test tests race lint deps deps-conformance deps-clients conformance bench soak fuzz cross clean compiler
 
 build: $(LAUNCHER)
-	CGO_ENABLED=0 $(GO) build -trimpath -o bin/writ ./cmd/writ
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/ ./cmd/writ ./cmd/writd
 
 sandbox/native/launcher/box-%: sandbox/native/launcher/box.c sandbox/native/launcher/sys.h | compiler
 	$(CC) $(LAUNCHER_FLAGS) -o $@ $<

@@ -89,7 +89,10 @@ var edges = map[string]struct {
 	"upstream":            {[]string{"", "action", "display", "tool", "wire"}, "the client's side of the protocol: what a server offers, as definitions, and what it answers, as results"},
 	"mcpserver":           {[]string{"", "engine", "tool", "wire"}, "a front door of the engine, mounted by api"},
 	"api":                 {[]string{"", "action", "approval", "client", "config", "display", "engine", "host", "ledger", "mcpserver", "oauth", "sandbox", "secret", "store", "tool", "wire"}, "a front door of the engine, which shows boxes as they are; what crosses it is the client's; an unknown word is answered with the known ones"},
-	"cmd/writ":            {[]string{"*"}, "the program"},
+	"catalog":             {[]string{"", "action", "config", "egress/gitssh", "policy", "sandbox", "secret", "spell", "tool", "tool/admin", "tool/define", "tool/discover", "tool/exec", "tool/external", "tool/files", "tool/git", "tool/web"}, "joins the tools there are and the configuration, with nothing started"},
+	"cli":                 {[]string{"", "access", "action", "catalog", "client", "config", "connect", "display", "egress", "egress/sshagent", "host", "ledger", "person", "policy", "sandbox", "sandbox/native", "sandbox/protect", "sandbox/prove", "sandbox/reach", "sandbox/unasked", "secret", "spell", "store", "strict", "tool", "wire"}, "what people type, without the engine: it begins fast"},
+	"cmd/writ":            {[]string{"cli"}, "the program that people type"},
+	"cmd/writd":           {[]string{"*"}, "the program with everything"},
 	"bench":               {[]string{"*"}, "measures everything"},
 	"conformance":         {[]string{"*"}, "holds the program against the protocol's own suite"},
 }
@@ -110,7 +113,7 @@ var owners = map[string]struct {
 	"github.com/bmatcuk/doublestar/v4":       {[]string{"policy", "tool/files"}, "one glob dialect; the file tools match names with it"},
 	"github.com/google/jsonschema-go":        {[]string{"tool", "api"}, "one reading of schemas; the API's document is made of Go types with it"},
 	"github.com/goccy/go-yaml":               {[]string{"strict"}, "one reading of what people write"},
-	"github.com/spf13/cobra":                 {[]string{"cmd/writ"}, "the command line"},
+	"github.com/spf13/cobra":                 {[]string{"cli", "cmd/writd"}, "the command line"},
 	"modernc.org/sqlite":                     {[]string{"store/sqlite"}, "one engine"},
 	"github.com/pressly/goose/v3":            {[]string{"store/sqlite"}, "migrations"},
 	"github.com/landlock-lsm/go-landlock":    {[]string{"sandbox/native", "sandbox/restrict"}, "confinement"},
@@ -122,14 +125,14 @@ var owners = map[string]struct {
 	"github.com/mdlayher/netlink":            {[]string{"egress/divert"}, "messages to the kernel"},
 	"golang.org/x/crypto":                    {[]string{"egress/gitssh", "egress/sshagent", "person"}, "ssh to servers of repositories, and signing in at others; argon2id"},
 	"github.com/zalando/go-keyring":          {[]string{"secret"}, "keyrings of operating systems"},
-	"golang.org/x/term":                      {[]string{"cmd/writ"}, "typing a passphrase"},
+	"golang.org/x/term":                      {[]string{"cli", "cmd/writd"}, "typing a passphrase"},
 	"golang.org/x/net":                       {[]string{"host", "sandbox/calls", "tool/web"}, "IDNA and public suffixes; filters as the kernel takes them; HTML and its encodings"},
 	"golang.org/x/sys":                       {[]string{"egress/divert", "egress/lab", "sandbox/bwrap", "sandbox/calls", "sandbox/cgroup", "sandbox/docker", "sandbox/mounted", "sandbox/native", "sandbox/probe", "sandbox/protect", "sandbox/prove", "sandbox/reach", "sandbox/restrict", "sandbox/subprocess", "sandbox/supervise", "sandbox/wrapped", "tool/files", "api"}, "system calls: boxes, renameat, peer credentials"},
 	"github.com/containerd/errdefs":          {[]string{"sandbox/docker", "sandbox/image", "sandbox/rig"}, "what an engine's errors are"},
 	"github.com/moby/moby":                   {[]string{"bench", "cmd/writ", "sandbox/docker", "sandbox/image", "sandbox/rig"}, "speaking to engines of containers"},
 	"github.com/google/go-cmp":               {[]string{"*"}, "tests"},
 	"github.com/rogpeppe/go-internal":        {[]string{"cmd/writ"}, "scripts of the command line, in tests"},
-	"os/exec":                                {[]string{"egress/lab", "sandbox/docker", "sandbox/image", "sandbox/native", "sandbox/probe", "sandbox/prove", "sandbox/rig", "sandbox/seatbelt", "sandbox/subprocess", "sandbox/supervise", "sandbox/wrapped", "sandbox/confine", "cmd/writ", "bench", "conformance"}, "starting programs is for drivers and the command line"},
+	"os/exec":                                {[]string{"egress/lab", "sandbox/docker", "sandbox/image", "sandbox/native", "sandbox/probe", "sandbox/prove", "sandbox/rig", "sandbox/seatbelt", "sandbox/subprocess", "sandbox/supervise", "sandbox/wrapped", "sandbox/confine", "cli", "bench", "conformance"}, "starting programs is for drivers and the command line"},
 	"unsafe":                                 {[]string{"bench", "wire", "sandbox/calls", "sandbox/mounted", "sandbox/prove", "sandbox/restrict"}, "hashing a string without copying it; asking the kernel about mounts; handing a filter to the kernel; answering the calls that one leaves to us; parties of a bench that cost next to nothing"},
 	"github.com/modelcontextprotocol/go-sdk": {[]string{"conformance", "mcpserver", "upstream"}, "the protocol"},
 	"net/http":                               {[]string{"api", "bench", "client", "conformance", "egress", "egress/lab", "mcpserver", "notify", "oauth", "sandbox/docker", "secret", "tool/external", "tool/web", "upstream"}, "serving is for the front door, dialling for its client and for the way out; the engine of containers is a socket, whose answers are waited for so long; notify, secret, tool/external and tool/web make requests for a way that they are given"},
@@ -349,4 +352,39 @@ func TestStartsAtOnce(t *testing.T) {
 			})
 		}
 	})
+}
+
+// TestFrontIsLight: what the daemon needs, and its parts, begin with every program that has
+// them, and the one that people type begins all day.
+func TestFrontIsLight(t *testing.T) {
+	of := imports(t, false)
+	heavy := []string{"github.com/moby/moby", "modernc.org/sqlite", "github.com/modelcontextprotocol/go-sdk", "encoding/gob"}
+	found := func(program string) map[string]bool {
+		out, seen := map[string]bool{}, map[string]bool{}
+		var walk func(string)
+		walk = func(dir string) {
+			if seen[dir] {
+				return
+			}
+			seen[dir] = true
+			for p := range of[dir] {
+				if own, ok := strings.CutPrefix(p, module); ok {
+					walk(strings.TrimPrefix(own, "/"))
+				}
+				for _, h := range heavy {
+					if p == h || strings.HasPrefix(p, h+"/") {
+						out[h] = true
+					}
+				}
+			}
+		}
+		walk(program)
+		return out
+	}
+	if got := found("cmd/writd"); len(got) != len(heavy) {
+		t.Errorf("cmd/writd has only %v", got)
+	}
+	if got := found("cmd/writ"); len(got) != 0 {
+		t.Errorf("cmd/writ has %v; whatever needs it belongs into cmd/writd", got)
+	}
 }

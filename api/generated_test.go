@@ -40,7 +40,7 @@ func newProgram(t *testing.T) *program {
 	p := &program{t: t, home: home}
 	must(t, os.Mkdir(filepath.Join(home, "ws"), 0o700))
 	must(t, os.WriteFile(filepath.Join(home, "writ.yaml"), fmt.Appendf(nil, programConfig, home), 0o600))
-	p.run(".", "go", "build", "-o", filepath.Join(home, "writ"), "../cmd/writ")
+	p.run(".", "go", "build", "-o", home, "../cmd/writ", "../cmd/writd")
 	p.env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "WRIT_CONFIG=" + filepath.Join(home, "writ.yaml")}
 	init := exec.Command(filepath.Join(home, "writ"), "init", "--as", "alice", "--passphrase-stdin")
 	init.Env, init.Stdin = p.env, strings.NewReader(passphrase+"\n")

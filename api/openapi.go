@@ -13,7 +13,6 @@ import (
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/client"
-	"github.com/writ-run/writ/engine"
 )
 
 // object is a part of the document.
@@ -39,7 +38,7 @@ func document(routes []*route) ([]byte, error) {
 	about := "Every answer has X-Request-ID. Refusals are problem+json (RFC 9457) with a kind. Lists are pages: follow next_cursor while has_more."
 	return json.MarshalIndent(object{
 		"openapi": "3.1.0",
-		"info":    object{"title": "writ", "version": engine.Version(), "description": about},
+		"info":    object{"title": "writ", "version": writ.Version(), "description": about},
 		"paths":   paths,
 		"components": object{
 			"schemas":         types,

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/client"
 	"github.com/writ-run/writ/engine"
 )
@@ -12,7 +13,7 @@ import (
 const Mode = "personal: what runs inside boxes is confined; a process of your own user outside a box is not held back by writ"
 
 func health(x *exchange) (any, error) {
-	return client.Health{Status: "ok", Version: engine.Version(), Policy: x.engine.Config().Digest.String()}, nil
+	return client.Health{Status: "ok", Version: writ.Version(), Policy: x.engine.Config().Digest.String()}, nil
 }
 
 func openAPI(x *exchange) (any, error) {
@@ -67,7 +68,7 @@ func reloadConfig(x *exchange) (any, error) {
 func doctor(x *exchange) (any, error) {
 	people, err := x.engine.People(x.r.Context())
 	c := x.engine.Config()
-	v := client.Doctor{Version: engine.Version(), Mode: Mode, Config: c.Path, State: c.StatePath, People: len(people), Warnings: slices.Concat(c.Warnings, webhookWarnings(x.engine.Webhooks()))}
+	v := client.Doctor{Version: writ.Version(), Mode: Mode, Config: c.Path, State: c.StatePath, People: len(people), Warnings: slices.Concat(c.Warnings, webhookWarnings(x.engine.Webhooks()))}
 	for _, d := range x.engine.Drivers(x.r.Context()) {
 		v.Drivers = append(v.Drivers, DriverView(d))
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/approval"
+	"github.com/writ-run/writ/catalog"
 	"github.com/writ-run/writ/store"
 	"github.com/writ-run/writ/tool"
 	"github.com/writ-run/writ/tool/admin"
@@ -158,12 +159,12 @@ func (a *administration) checkConfig(context.Context, writ.Call, admin.Args) (an
 	a.e.changing.Lock()
 	now, added := a.e.Config(), a.e.registered
 	a.e.changing.Unlock()
-	disk, _, err := load(now.Path, added)
+	disk, _, err := catalog.Load(now.Path, added)
 	return map[string]any{"holds": err == nil, "in_force": err == nil && disk.Digest == now.Digest, "policy": now.Digest.String()}, nil
 }
 
 func (a *administration) health(_ context.Context, c writ.Call, _ admin.Args) (any, error) {
-	return map[string]any{"status": "ok", "version": Version(), "policy": a.e.Config().Digest.String(), "agent": c.Agent, "acts_for": c.Person}, nil
+	return map[string]any{"status": "ok", "version": writ.Version(), "policy": a.e.Config().Digest.String(), "agent": c.Agent, "acts_for": c.Person}, nil
 }
 
 // explain decides a call as if it were made now. Where in the configuration a reason

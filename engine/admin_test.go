@@ -124,7 +124,7 @@ func TestAdministrationEnvelopes(t *testing.T) {
 		args object
 		want string
 	}{
-		{"writ_health_show", object{}, `{"data":{"acts_for":"alice","agent":"boss","policy":"` + policy + `","status":"ok","version":"` + Version() + `"},"status":"ok"}`},
+		{"writ_health_show", object{}, `{"data":{"acts_for":"alice","agent":"boss","policy":"` + policy + `","status":"ok","version":"` + writ.Version() + `"},"status":"ok"}`},
 		{"writ_agents_stops", object{}, `{"data":[],"pagination":{"limit":50,"offset":0,"total":0},"status":"ok"}`},
 		{"writ_approvals_list", object{"limit": 7}, `{"data":[],"pagination":{"limit":7,"offset":0,"total":0},"status":"ok"}`},
 		{"writ_approvals_grants", object{}, `{"data":[],"pagination":{"limit":50,"offset":0,"total":0},"status":"ok"}`},

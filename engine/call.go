@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -17,14 +16,6 @@ import (
 	"github.com/writ-run/writ/tool/external"
 	"github.com/writ-run/writ/wire"
 )
-
-// Version is the version this program was built as.
-func Version() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "(devel)"
-}
 
 // Call is one call as a front door hands it over, or as an embedding program makes it.
 type Call struct {

@@ -18,7 +18,6 @@ import (
 	"log/slog"
 	"math"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -26,6 +25,7 @@ import (
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/approval"
+	"github.com/writ-run/writ/catalog"
 	"github.com/writ-run/writ/config"
 	"github.com/writ-run/writ/egress"
 	"github.com/writ-run/writ/ledger"
@@ -43,13 +43,9 @@ import (
 	"github.com/writ-run/writ/store"
 	"github.com/writ-run/writ/store/sqlite"
 	"github.com/writ-run/writ/tool"
-	"github.com/writ-run/writ/tool/admin"
 	"github.com/writ-run/writ/tool/define"
-	"github.com/writ-run/writ/tool/discover"
 	"github.com/writ-run/writ/tool/exec"
 	"github.com/writ-run/writ/tool/external"
-	"github.com/writ-run/writ/tool/files"
-	"github.com/writ-run/writ/tool/git"
 	"github.com/writ-run/writ/upstream"
 	"github.com/writ-run/writ/wire"
 )
@@ -138,7 +134,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg, loaded, err := load(path, e.registered)
+	cfg, loaded, err := catalog.Load(path, e.registered)
 	if err != nil {
 		return nil, err
 	}
@@ -149,50 +145,6 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		return nil, errors.Join(err, e.close())
 	}
 	return e, nil
-}
-
-// builtins are the tools of this program; without an engine, to be looked at.
-func builtins(boxes exec.Starter, jobs *exec.Jobs, e *Engine) ([]*tool.Tool, error) {
-	var known discover.Source
-	var own admin.Source
-	var over *external.Client
-	if e != nil {
-		known, own, over = &e.disclosed, &administration{e: e}, e.external
-	}
-	fileTools, err := files.Tools()
-	if err != nil {
-		return nil, err
-	}
-	running := exec.Options{Boxes: boxes, Jobs: jobs}
-	if e != nil {
-		running.Refused = e.refusedHosts
-	}
-	execTools, err := exec.Tools(running)
-	if err != nil {
-		return nil, err
-	}
-	ofWeb, err := webTools(e)
-	if err != nil {
-		return nil, err
-	}
-	of := git.Options{Boxes: boxes}
-	if e != nil {
-		of.Refused = e.refusedOutside
-	}
-	gitTools, err := git.Tools(of)
-	if err != nil {
-		return nil, err
-	}
-	discovery, err := discover.Tools(known)
-	if err != nil {
-		return nil, err
-	}
-	apis, err := external.Tools(over)
-	if err != nil {
-		return nil, err
-	}
-	operations, err := admin.Tools(own)
-	return slices.Concat(fileTools, execTools, gitTools, ofWeb, discovery, apis, operations), err
 }
 
 // build makes everything that needs no store.
@@ -220,7 +172,7 @@ func (e *Engine) build(cfg *config.Config, launcher []string, servers []Server) 
 	e.upstreams.own = servers
 	e.disclosed.e, e.upstreams.e, e.upstreams.cache = e, e, upstream.NewCache(e.now)
 	e.external, e.keyring = external.NewClient(outside{e}), secret.NewKeyring()
-	e.builtins, err = builtins(e.boxes, e.jobs, e)
+	e.builtins, err = catalog.Builtins(e.sources())
 	return err
 }
 
@@ -293,7 +245,7 @@ func (e *Engine) open(ctx context.Context, cfg *config.Config, loaded []*define.
 	return e.ledger.Write(ctx, func(tx *store.Tx) (ledger.Entry, error) {
 		// What was granted under another configuration does not come back with this one.
 		return ledger.Entry{Kind: "engine.opened", Data: []wire.Field{
-			wire.Str("policy", cfg.Digest.String()), wire.Str("version", Version()),
+			wire.Str("policy", cfg.Digest.String()), wire.Str("version", writ.Version()),
 			wire.Str("unsafe", strings.Join(cfg.Warnings, "\n")),
 		}}, tx.RevokeOtherGrants(cfg.Digest.String(), e.ledger.Now())
 	})

@@ -10,7 +10,6 @@ import (
 	"github.com/writ-run/writ/egress"
 	"github.com/writ-run/writ/egress/gitssh"
 	"github.com/writ-run/writ/host"
-	"github.com/writ-run/writ/secret"
 	"github.com/writ-run/writ/tool/external"
 	"github.com/writ-run/writ/tool/git"
 )
@@ -97,35 +96,4 @@ func (e *Engine) repository(said config.SSH, at host.Endpoint, user, path string
 		}
 	}
 	return r
-}
-
-// strangers are the servers that nobody could sign in at, since their keys are not known. One
-// may be made known while the daemon runs, so that is no error yet.
-func strangers(said config.SSH) []string {
-	var out []string
-	for at, l := range said.Hosts {
-		if _, err := gitssh.KnownOf(at.String(), said.KnownHosts); err != nil {
-			out = append(out, fmt.Sprintf("%s: %v", l.At, err))
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
-// usable refuses keys in files that could not be used when they are needed. What is kept
-// elsewhere may come later.
-func usable(said config.SSH) error {
-	for _, l := range said.Hosts {
-		if l.Key.Backend != "file" {
-			continue
-		}
-		v, err := secret.File{}.Read(context.Background(), l.Key)
-		if err == nil {
-			_, err = gitssh.ParseKey(v.Reveal())
-		}
-		if err != nil {
-			return fmt.Errorf("%s: the key %s: %w", l.At, l.Key, err)
-		}
-	}
-	return nil
 }

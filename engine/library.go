@@ -10,6 +10,7 @@ import (
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/action"
+	"github.com/writ-run/writ/catalog"
 	"github.com/writ-run/writ/policy"
 	"github.com/writ-run/writ/tool"
 )
@@ -65,7 +66,7 @@ func (e *Engine) Register(ctx context.Context, t Tool) error {
 	defer e.changing.Unlock()
 	before := e.registered
 	e.registered = append(slices.Clone(before), made)
-	cfg, loaded, err := load(e.at().cfg.Path, e.registered)
+	cfg, loaded, err := catalog.Load(e.at().cfg.Path, e.registered)
 	if err == nil && cfg.Digest != e.at().cfg.Digest {
 		err = errors.New("the configuration changed meanwhile; call Reload first")
 	}

@@ -102,7 +102,7 @@ func (e *Engine) Metrics(ctx context.Context, w io.Writer) error {
 		}
 	}
 	m, p := e.metrics, &page{}
-	p.family("writ_build_info", "gauge", "Which writ this is.").sample(1, "version", Version())
+	p.family("writ_build_info", "gauge", "Which writ this is.").sample(1, "version", writ.Version())
 	p.family("writ_start_time_seconds", "gauge", "When the daemon started, in seconds since 1970.").sample(m.began.Unix())
 	p.family("writ_decisions_total", "counter", "Calls that were started or refused, by what was decided.").each("effect", m.effects)
 	p.family("writ_calls_total", "counter", "Calls that ended, by outcome: ok, tool_error, or the kind of the refusal or failure.").each("outcome", m.outcomes)

@@ -133,7 +133,7 @@ func (h *webhooks) start(cfg *config.Config, from store.Webhook, as config.Webho
 		return nil, err
 	}
 	to := notify.Endpoint{
-		Name: from.Name, URL: w.URL, Slack: w.Format == "slack", GiveUp: time.Duration(w.GiveUp), Base: cfg.File.Approvals.Address, Way: way, Agent: "writ/" + Version(),
+		Name: from.Name, URL: w.URL, Slack: w.Format == "slack", GiveUp: time.Duration(w.GiveUp), Base: cfg.File.Approvals.Address, Way: way, Agent: "writ/" + writ.Version(),
 	}
 	for _, e := range w.Events {
 		to.Events = append(to.Events, string(e))

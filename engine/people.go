@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/catalog"
 	"github.com/writ-run/writ/config"
 	"github.com/writ-run/writ/ledger"
 	"github.com/writ-run/writ/person"
@@ -281,9 +282,9 @@ func (e *Engine) SetPassphrase(ctx context.Context, name, passphrase string, cre
 // Recover sets a lost passphrase anew without the old one. What stands for it is
 // access to the store's files, and to the store alone: it takes the store's lock, so
 // that no daemon runs, and nobody gets here through one. choose is asked once it is
-// clear that name is there. The error is sqlite.ErrLocked while a daemon runs.
+// clear that name is there. The error is store.ErrLocked while a daemon runs.
 func Recover(ctx context.Context, path, name string, choose func() (string, error)) (err error) {
-	cfg, err := LoadConfig(path)
+	cfg, err := catalog.Config(path)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/person"
-	"github.com/writ-run/writ/store/sqlite"
+	"github.com/writ-run/writ/store"
 )
 
 // cred are a person's credentials in these tests: each has their own passphrase.
@@ -288,7 +288,7 @@ func TestRecover(t *testing.T) {
 	choose := func(pass string, err error) func() (string, error) {
 		return func() (string, error) { asked++; return pass, err }
 	}
-	if err := Recover(t.Context(), path, "alice", choose("brand new one", nil)); !errors.Is(err, sqlite.ErrLocked) || asked != 0 {
+	if err := Recover(t.Context(), path, "alice", choose("brand new one", nil)); !errors.Is(err, store.ErrLocked) || asked != 0 {
 		t.Fatalf("with the engine open, asked %d times: %v", asked, err)
 	}
 	f.must(f.Engine.Close())

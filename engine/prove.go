@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/writ-run/writ/catalog"
 	"github.com/writ-run/writ/config"
 	"github.com/writ-run/writ/sandbox"
 )
@@ -14,7 +15,7 @@ import (
 // store, so that they can be examined where no daemon runs. The caller calls end when no
 // box runs any more.
 func Sandboxes(path string) (drivers sandbox.Set, end func() error, err error) {
-	cfg, err := LoadConfig(path)
+	cfg, err := catalog.Config(path)
 	if _, missing := os.Stat(path); errors.Is(missing, os.ErrNotExist) { // before anything is set up
 		cfg, err = config.Defaults(path)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/writ-run/writ"
 	"github.com/writ-run/writ/approval"
+	"github.com/writ-run/writ/catalog"
 	"github.com/writ-run/writ/config"
 	"github.com/writ-run/writ/ledger"
 	"github.com/writ-run/writ/store"
@@ -60,7 +61,7 @@ func (e *Engine) reload(ctx context.Context) (before, next *rules, ended int, er
 	e.changing.Lock()
 	defer e.changing.Unlock()
 	old := e.at().cfg
-	cfg, loaded, err := load(old.Path, e.registered)
+	cfg, loaded, err := catalog.Load(old.Path, e.registered)
 	if err != nil {
 		return nil, nil, 0, writ.Fail(writ.Invalid, "the configuration does not hold, and the one before stays in force:\n"+err.Error(), nil)
 	}

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/catalog"
 	"github.com/writ-run/writ/ledger"
 	"github.com/writ-run/writ/store"
 	"github.com/writ-run/writ/store/sqlite"
@@ -49,10 +50,10 @@ func (e *Engine) Unconfined() Unconfined { return Unconfined{e.store, e.ledger, 
 
 // WithoutDaemon lends record the ledger of a configuration while no daemon has it.
 // Nothing else is opened: what waits or was approved stays as it is. The error is
-// sqlite.ErrLocked while another process has the store. What record did holds only
+// store.ErrLocked while another process has the store. What record did holds only
 // where there is no error: closing signs and witnesses it.
 func WithoutDaemon(ctx context.Context, path string, record func(Unconfined) error) (err error) {
-	cfg, err := LoadConfig(path)
+	cfg, err := catalog.Config(path)
 	if err != nil {
 		return err
 	}

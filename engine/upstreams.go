@@ -137,7 +137,7 @@ func (u *upstreams) spec(s *server) upstream.Spec {
 	name, cfg := s.name, s.cfg
 	return upstream.Spec{
 		Name: name, ConnectTimeout: time.Duration(cfg.InForce().ConnectTimeout), CallTimeout: time.Duration(cfg.InForce().CallTimeout), Enabled: cfg.Enabled, Disabled: cfg.Disabled,
-		Options: upstream.Options{Version: Version(), Log: u.e.log, Hide: s.secret.hide,
+		Options: upstream.Options{Version: writ.Version(), Log: u.e.log, Hide: s.secret.hide,
 			Sampling: slices.Contains(cfg.Relay, "sampling"), Elicitation: slices.Contains(cfg.Relay, "elicitation"),
 			Notice: func(method string, params json.RawMessage) { u.noticed(name, method, params) }},
 		Connect: func(ctx context.Context, o upstream.Options) (*upstream.Conn, error) { return u.connect(ctx, s, o) },

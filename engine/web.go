@@ -4,19 +4,21 @@ import (
 	"context"
 
 	"github.com/writ-run/writ"
-	"github.com/writ-run/writ/tool"
+	"github.com/writ-run/writ/catalog"
+	"github.com/writ-run/writ/tool/exec"
 	"github.com/writ-run/writ/tool/external"
+	"github.com/writ-run/writ/tool/git"
 	"github.com/writ-run/writ/tool/web"
 )
 
-// webTools are the tools of the web; without an engine, to be looked at.
-func webTools(e *Engine) ([]*tool.Tool, error) {
-	var o web.Options
-	if e != nil {
-		o.Reach = func(w writ.Writ) (web.Way, error) { return e.reach(w) }
-		o.Search = e.search
+// sources are what the tools of this program work with.
+func (e *Engine) sources() catalog.Sources {
+	return catalog.Sources{
+		Exec:      exec.Options{Boxes: e.boxes, Jobs: e.jobs, Refused: e.refusedHosts},
+		Web:       web.Options{Reach: func(w writ.Writ) (web.Way, error) { return e.reach(w) }, Search: e.search},
+		Git:       git.Options{Boxes: e.boxes, Refused: e.refusedOutside},
+		Disclosed: &e.disclosed, External: e.external, Own: &administration{e: e},
 	}
-	return web.Tools(o)
 }
 
 // search asks a provider over the connection of a call.

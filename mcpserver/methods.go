@@ -11,7 +11,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/writ-run/writ"
-	"github.com/writ-run/writ/engine"
 )
 
 // own is a method that the SDK does not see.
@@ -88,7 +87,7 @@ func (d *Door) newServer() *mcp.Server {
 	//lint:ignore SA1019 older clients use it
 	caps.Logging = &mcp.LoggingCapabilities{}
 	caps.AddExtension(tasksExtension, nil)
-	s := mcp.NewServer(&mcp.Implementation{Name: "writ", Title: "writ", Version: engine.Version()}, &mcp.ServerOptions{
+	s := mcp.NewServer(&mcp.Implementation{Name: "writ", Title: "writ", Version: writ.Version()}, &mcp.ServerOptions{
 		Instructions: instructions,
 		Capabilities: caps,
 	})
@@ -103,7 +102,7 @@ const instructions = "Tools are run by writ, which decides every call. A call th
 const metaServer = mcp.MetaKeyServerInfo
 
 func serverInfo() any {
-	return map[string]string{"name": "writ", "version": engine.Version()}
+	return map[string]string{"name": "writ", "version": writ.Version()}
 }
 
 // receive is the one way into the SDK's methods.

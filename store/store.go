@@ -17,6 +17,9 @@ import (
 	"github.com/writ-run/writ"
 )
 
+// ErrLocked says that another process has the store.
+var ErrLocked = errors.New("another writ process has the store open")
+
 // DB is an open store.
 type DB struct {
 	pool    *sql.DB

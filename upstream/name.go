@@ -4,36 +4,17 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/writ-run/writ/tool"
 )
 
 // The bounds of names. A tool's whole name fits what every model API takes.
 const (
-	mostServerName = 32
-	mostName       = 64
-	separator      = "__"
+	mostName  = 64
+	separator = "__"
 )
-
-var serverName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9-]*(_[a-z0-9-]+)*$`) })
-
-// CheckServerName refuses a name from which, or beside which, a tool's name could not
-// be told: the first double underscore ends a server's name.
-func CheckServerName(s string) error {
-	switch {
-	case len(s) > mostServerName:
-		return fmt.Errorf("server name %q is longer than %d characters; shorten it", short(s), mostServerName)
-	case !serverName().MatchString(s):
-		return fmt.Errorf("server name %q: use a-z, 0-9, - and single _ between them, such as my_server", short(s))
-	case s == "builtin" || strings.HasPrefix(s, "writ"):
-		return fmt.Errorf("server name %q is writ's own; choose another", s)
-	}
-	return nil
-}
 
 // Name is what writ calls a server's tool: server__tool. A tool's own name that models
 // could not write is changed, and one too long is cut; a hash of the whole then keeps

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/tool"
 )
 
 // Spec is one upstream server, as an operator wrote it down.
@@ -77,7 +78,7 @@ type Server struct {
 
 // Start begins to keep a server. Close ends it.
 func Start(spec Spec) (*Server, error) {
-	if err := CheckServerName(spec.Name); err != nil {
+	if err := tool.CheckServerName(spec.Name); err != nil {
 		return nil, err
 	}
 	if spec.Connect == nil {

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/writ-run/writ/cli"
 )
 
 // serveWith runs the daemon in the foreground, with more in its environment.
@@ -93,7 +95,7 @@ func TestCanary(t *testing.T) {
 	look("error of a server that is not there", o.out+o.err, "not_connected")
 	o = w.api(map[string]any{"connection": "short", "path": "/v1/short"})
 	look("error of a secret that cannot be used", o.out+o.err, "writ connection test short")
-	if o := w.api(map[string]any{"connection": "env", "method": "POST", "path": "/v1/post", "body": "x"}); o.code != exitPending {
+	if o := w.api(map[string]any{"connection": "env", "method": "POST", "path": "/v1/post", "body": "x"}); o.code != cli.ExitPending {
 		t.Fatalf("%+v", o)
 	}
 	id := w.pending()

@@ -35,8 +35,10 @@ func (w *world) install(bin string) {
 		t.Fatal(err)
 	}
 	// Not by this process: while it has the file open, a program that it starts may have too.
-	if out, err := exec.Command("cp", program, filepath.Join(bin, "writ-1.0")).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	for from, to := range map[string]string{program: "writ-1.0", program + "d": "writd"} {
+		if out, err := exec.Command("cp", from, filepath.Join(bin, to)).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
 	}
 	if err := os.Symlink("writ-1.0", filepath.Join(bin, "writ")); err != nil {
 		t.Fatal(err)

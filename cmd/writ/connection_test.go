@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/writ-run/writ/cli"
 )
 
 // canary is a credential that must turn up nowhere but at the server it is for.
@@ -157,12 +159,12 @@ func TestConnectionPage(t *testing.T) {
 	if o := w.api(map[string]any{"connection": "github", "path": "/repos/acme/app/issues"}); o.code != 0 || !strings.Contains(o.out, "GET /repos/acme/app/issues") {
 		t.Errorf("reading: %+v", o)
 	}
-	if o := w.api(map[string]any{"connection": "github", "path": "/repos/acme/app/issues", "method": "POST", "body": "{}"}); o.code != exitPending {
+	if o := w.api(map[string]any{"connection": "github", "path": "/repos/acme/app/issues", "method": "POST", "body": "{}"}); o.code != cli.ExitPending {
 		t.Errorf("writing asks nobody: %+v", o)
 	}
 	w.edit(`, "external_data:request"]`, "]")
 	w.must("", "config", "reload")
-	if o := w.api(map[string]any{"connection": "github", "path": "/user"}); o.code != exitPending {
+	if o := w.api(map[string]any{"connection": "github", "path": "/user"}); o.code != cli.ExitPending {
 		t.Errorf("semi by itself asks nobody: %+v", o)
 	}
 }

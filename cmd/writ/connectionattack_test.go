@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/writ-run/writ/cli"
 )
 
 // What an agent writes does not lead a credential elsewhere (R10), and is refused before
@@ -116,7 +118,7 @@ func TestConnectionAsks(t *testing.T) {
 		t.Fatalf("set: %+v", o)
 	}
 	post := map[string]any{"connection": "echo", "method": "POST", "path": "/v1/things?x=1", "body": `{"name":"thing"}`}
-	if o := w.api(post); o.code != exitPending || e.count() != 0 {
+	if o := w.api(post); o.code != cli.ExitPending || e.count() != 0 {
 		t.Fatalf("nobody was asked: %+v", o)
 	}
 	id := w.pending()
@@ -139,12 +141,12 @@ func TestConnectionAsks(t *testing.T) {
 	if got := e.last(t); got.Method != "POST" || got.Header.Get("Content-Type") != "application/json" || got.Header.Get("Authorization") != "Bearer "+canary {
 		t.Errorf("the server got %s %v", got.Method, got.Header)
 	}
-	if o := w.api(map[string]any{"connection": "hush", "path": "/x"}); o.code != exitPending {
+	if o := w.api(map[string]any{"connection": "hush", "path": "/x"}); o.code != cli.ExitPending {
 		t.Errorf("sensitive: %+v", o)
 	}
 	w.must(pass+"\n", "approval", "reject", w.pending(), "--reason", "no", "--as", "alice", "--passphrase-stdin")
 	post["path"] = "/v1/others"
-	if o := w.api(post); o.code != exitPending {
+	if o := w.api(post); o.code != cli.ExitPending {
 		t.Fatalf("%+v", o)
 	}
 	id = w.pending()
@@ -153,7 +155,7 @@ func TestConnectionAsks(t *testing.T) {
 	if o := w.run(pass+"\n", "approval", "approve", id, "--as", "alice", "--passphrase-stdin"); o.code == 0 {
 		t.Errorf("a request over a connection that is another now was approved: %+v", o)
 	}
-	if o := w.api(post); o.code != exitPending || second.count() != 0 || e.count() != 1 {
+	if o := w.api(post); o.code != cli.ExitPending || second.count() != 0 || e.count() != 1 {
 		t.Errorf("it was sent: %+v", o)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 
+	"github.com/writ-run/writ/cli"
 	"github.com/writ-run/writ/sandbox/rig"
 )
 
@@ -222,7 +223,7 @@ func TestDockerAbsent(t *testing.T) {
 	if err := os.Remove(at); err != nil {
 		t.Fatal(err)
 	}
-	if o := w.run("", "doctor"); o.code != exitError || !strings.Contains(o.out, "cannot be used here: sandbox_unavailable: no engine of Docker or Podman answers at unix://"+at) ||
+	if o := w.run("", "doctor"); o.code != cli.ExitError || !strings.Contains(o.out, "cannot be used here: sandbox_unavailable: no engine of Docker or Podman answers at unix://"+at) ||
 		!strings.Contains(o.err, "driver docker cannot be used, and sandboxing.overrides.terminal names it") {
 		t.Errorf("doctor, after it went: %+v", o)
 	}

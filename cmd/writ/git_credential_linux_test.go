@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/writ-run/writ/cli"
 	"github.com/writ-run/writ/egress/lab"
 )
 
@@ -161,7 +162,7 @@ connections:
 		t.Fatalf("commit: %+v", o)
 	}
 	push := map[string]any{"url": "https://forge.test/team/app.git", "branch": "main", "to": "agents/mine", "directory": "app"}
-	if o := w.call("git_push", push); o.code != exitPending {
+	if o := w.call("git_push", push); o.code != cli.ExitPending {
 		t.Fatalf("nobody was asked: %+v", o)
 	}
 	id := w.pending()
@@ -176,7 +177,7 @@ connections:
 		t.Errorf("what was pushed is %q", o)
 	}
 	only("push", g.came("forge.test", "/team/app.git/"), pair)
-	if o := clone("https://forge.test/open/app.git", "asked"); o.code != exitPending {
+	if o := clone("https://forge.test/open/app.git", "asked"); o.code != cli.ExitPending {
 		t.Errorf("a sensitive connection asks nobody: %+v", o)
 	}
 

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/writ-run/writ/cli"
 	"github.com/writ-run/writ/need"
 )
 
@@ -48,7 +49,7 @@ func (w *world) as(token string, f func()) {
 
 func (w *world) denied(o outcome, text string) {
 	w.t.Helper()
-	if o.code != exitDenied || !strings.Contains(o.err, text) {
+	if o.code != cli.ExitDenied || !strings.Contains(o.err, text) {
 		w.t.Errorf("want denied with %q: %+v", text, o)
 	}
 }
@@ -142,7 +143,7 @@ func TestSessionAndTaskCommands(t *testing.T) {
 		t.Errorf("%s", out)
 	}
 	for _, bad := range []string{"11", "-1", "good"} {
-		if o := w.run("", "task", "rate", "--", task.ID, bad); o.code != exitUsage {
+		if o := w.run("", "task", "rate", "--", task.ID, bad); o.code != cli.ExitUsage {
 			t.Errorf("rating %s: %+v", bad, o)
 		}
 	}
@@ -204,7 +205,7 @@ func TestBatchCommand(t *testing.T) {
 			t.Errorf("%d: %+v, want %s", i, r, want)
 		}
 	}
-	if o.code != exitDenied {
+	if o.code != cli.ExitDenied {
 		t.Errorf("exit code %d", o.code)
 	}
 	if _, err := os.Stat(filepath.Join(w.ws, "a")); err != nil {
@@ -433,7 +434,7 @@ func TestHangup(t *testing.T) {
 	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, func() bool { return w.run("", "call", "list_directory").code == exitDenied })
+	waitFor(t, func() bool { return w.run("", "call", "list_directory").code == cli.ExitDenied })
 	w.edit("version: 1", "version: 7")
 	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)

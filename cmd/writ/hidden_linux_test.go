@@ -10,8 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/writ-run/writ/need"
 	"golang.org/x/sys/unix"
+
+	"github.com/writ-run/writ/cli"
+	"github.com/writ-run/writ/need"
 )
 
 // A command that may write a home with writ's own files in it neither sees them nor puts others
@@ -40,7 +42,7 @@ func TestRunAroundWritsOwn(t *testing.T) {
 	if o := w.confinesIn(home, own, "--no-caches", "--", "bash", "-c", "mkdir -p .cache/writ/build/x"); o.code == 0 || !strings.Contains(o.err, "Read-only file system") && !strings.Contains(o.err, "Permission denied") {
 		t.Errorf("without caches: %+v", o)
 	}
-	if o := w.confinesIn(w.directory(t, nil), own, "--no-caches", "--write", filepath.Join(home, ".cache/writ"), "--", "true"); o.code != exitNotStarted {
+	if o := w.confinesIn(w.directory(t, nil), own, "--no-caches", "--write", filepath.Join(home, ".cache/writ"), "--", "true"); o.code != cli.ExitNotStarted {
 		t.Errorf("where build caches lie: %+v", o)
 	}
 	links := w.directory(t, map[string]string{"real/writ/writ.yaml": "version: 1\n"})
@@ -48,11 +50,11 @@ func TestRunAroundWritsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.ownAll(t, links)
-	if o := w.confinesIn(links, []string{"HOME=" + links}, "--", "true"); o.code != exitNotStarted || !strings.Contains(o.err, ".config is a symlink by which writ finds") {
+	if o := w.confinesIn(links, []string{"HOME=" + links}, "--", "true"); o.code != cli.ExitNotStarted || !strings.Contains(o.err, ".config is a symlink by which writ finds") {
 		t.Errorf("through a symlink: %+v", o)
 	}
 	missing := filepath.Join(home, "other", "cf", "w.yaml")
-	if o := w.confinesIn(home, append(own, "WRIT_CONFIG="+missing), "--", "touch", missing); o.code != exitNotStarted || !strings.Contains(o.err, "w.yaml is writ's own and does not exist") {
+	if o := w.confinesIn(home, append(own, "WRIT_CONFIG="+missing), "--", "touch", missing); o.code != cli.ExitNotStarted || !strings.Contains(o.err, "w.yaml is writ's own and does not exist") {
 		t.Errorf("%+v", o)
 	}
 }
@@ -83,7 +85,7 @@ func TestCachesThroughSymlinks(t *testing.T) {
 		if err := os.Symlink(precious, through); err != nil {
 			t.Fatal(err)
 		}
-		if o := w.confinesIn(dir, nil, echo...); o.code != exitNotStarted || !strings.Contains(o.err, "is not a directory of yours") {
+		if o := w.confinesIn(dir, nil, echo...); o.code != cli.ExitNotStarted || !strings.Contains(o.err, "is not a directory of yours") {
 			t.Errorf("%s: %+v", through, o)
 		}
 		if err := os.Remove(through); err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"crypto/rand"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,15 +11,26 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/writ-run/writ/cli"
 	"github.com/writ-run/writ/sandbox/rig"
 )
+
+// imageShown is one image, as programs are told of it.
+type imageShown struct {
+	Name, ID, Recipe string
+	Tags             []string
+	Size             int64
+}
 
 // The image is built of Debian's packages on this machine, is small enough, is listed, and
 // is what the configuration is told; on top of another it is built too.
 func TestImageBuild(t *testing.T) {
 	e := rig.Start(t)
 	w := newWorld(t, standard, "")
-	var built builtShown
+	var built struct {
+		ID, Base string
+		Size     int64
+	}
 	w.decode(&built, "", "image", "build", "sandbox", "--from-debootstrap", "--tag", e.Image, "--host", e.Host, "--json")
 	if built.Size < 100e6 || built.Size >= 500e6 || built.Base != "writ-base:bookworm" {
 		t.Errorf("built %+v; the sandbox has less than 500 MB", built)
@@ -32,7 +44,7 @@ func TestImageBuild(t *testing.T) {
 	if !found {
 		t.Errorf("%s is not listed as it was built: %+v", built.ID, all)
 	}
-	if out := w.must("", "image", "list", "--host", e.Host); !strings.Contains(out, shortID(built.ID)+"  "+megabytes(built.Size)+"  ") {
+	if out := w.must("", "image", "list", "--host", e.Host); !strings.Contains(out, cli.ShortID(built.ID)+"  "+fmt.Sprintf("%.0f MB", float64(built.Size)/1e6)+"  ") {
 		t.Errorf("listed as\n%s", out)
 	}
 	out := w.must("", "image", "build", "sandbox", "--from", built.ID, "--tag", "writ-sandbox:on-test", "--host", e.Host)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/writ-run/writ/cli"
 	"github.com/writ-run/writ/need"
 )
 
@@ -108,7 +109,7 @@ func TestKeysThatBiteInTheDaemon(t *testing.T) {
 		t.Parallel()
 		for key, freed := range map[string]bool{"max_pending: 1": true, "rate: 1/1h": false} {
 			w, answer := asked(t, key)
-			again := func() bool { return w.call("delete_file", map[string]any{"path": "y"}).code == exitPending }
+			again := func() bool { return w.call("delete_file", map[string]any{"path": "y"}).code == cli.ExitPending }
 			if again() {
 				t.Errorf("%s: another is asked about", key)
 			}
@@ -207,7 +208,7 @@ func askedWith(t *testing.T, more string) (w *world, answer func(name, id string
 	for _, name := range []string{"x", "y"} {
 		w.write(filepath.Join(w.ws, name), "x")
 	}
-	if o := w.call("delete_file", map[string]any{"path": "x"}); o.code != exitPending {
+	if o := w.call("delete_file", map[string]any{"path": "x"}); o.code != cli.ExitPending {
 		t.Fatalf("%s: %+v", more, o)
 	}
 	return w, func(name, id string) outcome { return w.by(name, nil, "approval", "approve", id) }

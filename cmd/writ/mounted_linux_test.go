@@ -8,8 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/writ-run/writ/need"
 	"golang.org/x/sys/unix"
+
+	"github.com/writ-run/writ/need"
 )
 
 // What is mounted and unmounted in a workspace while the daemon runs, boxes see as it is when

@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/writ-run/writ/cli"
 )
 
 // A call that does not wait prints the request's id on standard output and nothing else
@@ -12,7 +14,7 @@ func TestNoWaitPrintsTheID(t *testing.T) {
 	w := newWorld(t, asking, "").init()
 	o := w.run("", "call", "write_file", "path=a", "content=1", "--no-wait")
 	id := w.pending()
-	if o.code != exitPending || o.out != id+"\n" || o.err != "left pending "+id+"; make the same call again to take it up\n" {
+	if o.code != cli.ExitPending || o.out != id+"\n" || o.err != "left pending "+id+"; make the same call again to take it up\n" {
 		t.Errorf("%+v, want %s", o, id)
 	}
 	if o := w.run("", "call", "list_directory", "--no-wait"); o.code != 0 || strings.Contains(o.out, "call_") || o.err != "" {

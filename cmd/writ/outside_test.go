@@ -16,7 +16,7 @@ func shellOutside(command string) (string, error) {
 func startOutside(t testing.TB, name string, args ...string) (stop func()) {
 	t.Helper()
 	cmd := exec.Command(name, args...)
-	detach(cmd)
+	ownGroup(cmd)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/writ-run/writ/cli"
 	"github.com/writ-run/writ/need"
 )
 
@@ -88,7 +89,7 @@ var tries = []try{
 		args: []string{"--policy", "p.yaml", "--", "perl", "-e", `while (defined($p = fork)) { if (!$p) { sleep 100; exit } push @all, $p; last if @all > 100 } print scalar(@all), " $!\n"; kill 9, @all`},
 		out:  `^(2\d|3[01]) Resource temporarily unavailable\n$`,
 	}, {
-		name: "nonsense in a policy", files: map[string]string{"p.yaml": "memory_mib: 1\npids: many\n"}, code: exitNotStarted,
+		name: "nonsense in a policy", files: map[string]string{"p.yaml": "memory_mib: 1\npids: many\n"}, code: cli.ExitNotStarted,
 		args: []string{"--policy", "p.yaml", "--", "true"}, out: `^$`,
 	}, {
 		name: "git", needs: []string{"git"}, files: map[string]string{"f": "one\n"},

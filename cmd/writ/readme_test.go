@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/writ-run/writ/cli"
 	"github.com/writ-run/writ/need"
 )
 
@@ -114,7 +115,7 @@ func TestReadmeTour(t *testing.T) {
 		}
 		code := 0
 		if strings.Contains(text, "--no-wait") {
-			code = exitPending
+			code = cli.ExitPending
 		}
 		if m := said.FindStringSubmatch(c.comment); m != nil {
 			code = int(m[1][0] - '0')

@@ -15,8 +15,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/writ-run/writ/need"
 	"golang.org/x/sys/unix"
+
+	"github.com/writ-run/writ/need"
 )
 
 // confines runs a command with 'writ run' in the workspace of a world that has no daemon.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/writ-run/writ/cli"
 	"github.com/writ-run/writ/need"
 )
 
@@ -64,7 +65,7 @@ func shelled(t *testing.T) (w *world, ended, waits string) {
 	if out := w.must("{}", "call", "publish", "--args", "-"); out != "one\n" {
 		t.Fatalf("approved: %q", out)
 	}
-	if o := w.call("publish", map[string]any{}); o.code != exitPending { // an outcome is handed over once
+	if o := w.call("publish", map[string]any{}); o.code != cli.ExitPending { // an outcome is handed over once
 		t.Fatalf("made again: %+v", o)
 	}
 	w.halt()

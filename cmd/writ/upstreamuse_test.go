@@ -13,6 +13,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/writ-run/writ/cli"
 	"github.com/writ-run/writ/client"
 )
 
@@ -63,7 +64,7 @@ func TestUpstreamReach(t *testing.T) {
 		}
 	}
 	w.explains("can read", "stat", "path=.") // what runs here says so still
-	if o := w.call("srv__put", map[string]any{"path": filepath.Join(data, "n")}); o.code != exitPending {
+	if o := w.call("srv__put", map[string]any{"path": filepath.Join(data, "n")}); o.code != cli.ExitPending {
 		t.Fatalf("it does not ask: %+v", o)
 	}
 	id := w.pending()
@@ -108,7 +109,7 @@ func TestUpstreamUse(t *testing.T) {
 	if o := w.call("srv__look", map[string]any{}); o.code != 0 || !strings.Contains(o.out, "hello from look") {
 		t.Errorf("what only reads does not run: %+v", o)
 	}
-	if o := w.call("srv__put", map[string]any{"path": "x"}); o.code != exitPending {
+	if o := w.call("srv__put", map[string]any{"path": "x"}); o.code != cli.ExitPending {
 		t.Errorf("what writes does not ask: %+v", o)
 	}
 	w.explains("comms:external", "srv__put", "path=x")

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/cli"
 	"github.com/writ-run/writ/client"
 )
 
@@ -50,7 +51,7 @@ func (w *world) waive(name string, flags ...string) outcome {
 // waitsFor demands that a call of a tool waits for a person.
 func (w *world) waitsFor(what, name string) {
 	w.t.Helper()
-	if o := w.call(name, map[string]any{}); o.code != exitPending {
+	if o := w.call(name, map[string]any{}); o.code != cli.ExitPending {
 		w.t.Errorf("%s: %s does not ask: %+v", what, name, o)
 	}
 }
@@ -70,7 +71,17 @@ func (w *world) counts(name string) string {
 	if err := json.Unmarshal([]byte(w.must("", "tool", "show", name, "--json")), &t); err != nil {
 		w.t.Fatal(err)
 	}
-	return classText(t)
+	class, dangerous := t.Class, t.Dangerous
+	if t.Counts != nil {
+		class, dangerous = t.Counts.Class, t.Counts.Dangerous
+	}
+	if dangerous {
+		class += ", dangerous"
+	}
+	if t.Counts != nil && t.Counts.Waiver != nil {
+		class += " (waived)"
+	}
+	return class
 }
 
 // A tool of class write asks; waived it runs; a changed definition is suspended, and
@@ -120,7 +131,7 @@ func TestWaiveATool(t *testing.T) {
 		t.Errorf("%s", out)
 	}
 	w.waitsFor("changed and accepted", "publish")
-	if o := w.run("", "explain", "publish", "--agent", "coder"); o.code != exitPending || !strings.Contains(o.out, "the higher one holds until a person waives it: writ tool waive publish --class none") {
+	if o := w.run("", "explain", "publish", "--agent", "coder"); o.code != cli.ExitPending || !strings.Contains(o.out, "the higher one holds until a person waives it: writ tool waive publish --class none") {
 		t.Errorf("%+v", o)
 	}
 	w.must("", "serve", "--stop")

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -88,6 +87,13 @@ func (tm *terminal) raw() string {
 	defer tm.mu.Unlock()
 	return tm.out.String()
 }
+
+// What the live screen writes to a terminal.
+const (
+	enterScreen = "\x1b[?1049h\x1b[?25l"
+	leaveScreen = "\x1b[?25h\x1b[?1049l"
+	toTop       = "\x1b[H"
+)
 
 var escapes = regexp.MustCompile(`\x1b\[(\?1049[hl]|\?25[hl]|H|K|J|[0-9]+m)`)
 
@@ -416,34 +422,6 @@ func (tm *terminal) restored() {
 	})
 }
 
-// A panic, also in a goroutine beside, puts the terminal back before it ends the program.
-func TestWatchPanics(t *testing.T) {
-	t.Parallel()
-	for name, start := range map[string]func(context.Context, *watch){
-		"in the loop": func(ctx context.Context, w *watch) { w.tell(ctx, func(*watch) { panic("on purpose") }) },
-		"beside it": func(ctx context.Context, w *watch) {
-			var wg sync.WaitGroup
-			w.begin(ctx, &wg, func() { panic("on purpose") })
-			wg.Wait()
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			tm := newTerminal(t, 80, 24)
-			w := newWatch(&app{}, client.Dial(t.TempDir()), &passphraseSource{}, &screen{in: tm.slave, out: tm.slave})
-			go start(t.Context(), w)
-			func() {
-				defer func() {
-					if p := recover(); p == nil || !strings.Contains(fmt.Sprint(p), "on purpose") {
-						t.Errorf("recovered %v", p)
-					}
-				}()
-				t.Errorf("it ends: %v", w.run(t.Context()))
-			}()
-			tm.restored()
-		})
-	}
-}
-
 // What an agent writes stays text: nothing of it moves the cursor, hides or reorders.
 func TestWatchHostileArguments(t *testing.T) {
 	t.Parallel()
@@ -500,7 +478,10 @@ func (l *watchedLines) events(t testing.TB) []string {
 	var out []string
 	paths := map[string]string{}
 	for line := range strings.Lines(l.out.String()) {
-		var v watchLine
+		var v struct {
+			client.InvocationEvent
+			Request *client.Approval
+		}
 		if err := json.Unmarshal([]byte(line), &v); err != nil {
 			t.Fatalf("%v in %q", err, line)
 		}
@@ -560,40 +541,5 @@ func TestWatchAcrossRestarts(t *testing.T) {
 	}
 	if got := lines.events(t); len(got) != len(want) {
 		t.Errorf("in the end %q", got)
-	}
-}
-
-func TestKeys(t *testing.T) {
-	t.Parallel()
-	for in, want := range map[string][]key{
-		"aq": {'a', 'q'}, "\x1b[A\x1bOB": {keyUp, keyDown}, "\x1b[5~\x1b[6~j": {keyPageUp, keyPageDown, 'j'},
-		"\x1bq": {'q'}, "\x1b\x1b[A": {keyUp}, "\x1b[1;5Cq": {keyOther, 'q'}, "\x1b[200~": {keyOther}, "\x03": {ctrlC},
-	} {
-		var k keys
-		var got []key
-		for _, b := range []byte(in) {
-			if pressed, whole := k.next(b); whole {
-				got = append(got, pressed)
-			}
-		}
-		if !slices.Equal(got, want) {
-			t.Errorf("%q: %v, want %v", in, got, want)
-		}
-	}
-}
-
-func TestClip(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		in      string
-		columns int
-		want    string
-	}{
-		{"", 20, ""}, {"twenty columns wide.", 20, "twenty columns wide."}, {"one more than twenty.", 20, "one more than twen…"},
-		{"日本語日本語日本語日本語", 20, "日本語日本語日本語…"}, {"a │ b", 20, "a │ b"}, {"sixteen columns <U+202E>", 20, "sixteen columns …"},
-	} {
-		if got := clip(c.in, c.columns); got != c.want {
-			t.Errorf("%q in %d: %q, want %q", c.in, c.columns, got, c.want)
-		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/writ-run/writ/cli"
 )
 
 // A search goes to the provider of a connection, with the operator's credentials and in
@@ -41,7 +43,7 @@ func TestWebSearch(t *testing.T) {
 	if o := search("find", "broken"); o.code == 0 || !strings.Contains(o.out+o.err, "brave answers 402") || leaks(o.out+o.err) != "" {
 		t.Errorf("an error of the provider: %+v", o)
 	}
-	if o := search("ask", "a"); o.code != exitPending {
+	if o := search("ask", "a"); o.code != cli.ExitPending {
 		t.Fatalf("nobody was asked: %+v", o)
 	}
 	w.approves(w.pending())

@@ -36,7 +36,7 @@ func testMain(m *testing.M) int {
 	defer os.RemoveAll(dir)
 	os.Chmod(dir, 0o755)
 	program = filepath.Join(dir, "writ")
-	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", dir, ".", "../writd").CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
 		return 1
 	}
@@ -60,6 +60,9 @@ type world struct {
 }
 
 const pass = "correct horse"
+
+// nobody is whom commands run as where root made what they write.
+const nobody = 65534
 
 // configText is a configuration with one agent; extra is laid into the agent.
 const configText = `version: 1

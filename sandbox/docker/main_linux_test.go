@@ -31,8 +31,8 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	program = filepath.Join(dir, "writ")
-	build := exec.Command("go", "build", "-trimpath", "-o", program, "../../cmd/writ")
+	program = filepath.Join(dir, "writd")
+	build := exec.Command("go", "build", "-trimpath", "-o", program, "../../cmd/writd")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as the Makefile has it: it is built already
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "%v\n%s", err, out)

@@ -48,15 +48,20 @@ func (a *Ahead) take() (*factory, error) {
 // Drop lets a factory go that is not needed, soon: it would hold the host's mounts for as
 // long as this program runs. Of nothing begun, it does nothing.
 func (a *Ahead) Drop() {
+	if a != nil {
+		go a.End()
+	}
+}
+
+// End is Drop, and waits until it is gone.
+func (a *Ahead) End() {
 	if a == nil {
 		return
 	}
-	go func() {
-		f, err := a.take()
-		if err == nil {
-			f.mu.Lock() // it is not told anything any more
-			defer f.mu.Unlock()
-			f.end(nil)
-		}
-	}()
+	f, err := a.take()
+	if err == nil {
+		f.mu.Lock() // it is not told anything any more
+		defer f.mu.Unlock()
+		f.end(nil)
+	}
 }

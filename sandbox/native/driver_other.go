@@ -19,8 +19,9 @@ type Driver struct {
 // Ahead is nothing on this system.
 type Ahead struct{}
 
-// Drop does nothing.
+// Drop and End do nothing.
 func (*Ahead) Drop() {}
+func (*Ahead) End()  {}
 
 // Probe says what is missing.
 func (d *Driver) Probe(context.Context) (sandbox.Features, error) { return nil, unavailable() }

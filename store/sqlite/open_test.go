@@ -28,7 +28,7 @@ import (
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("WRIT_TEST_HOLD"); dir != "" {
 		if _, err := sqlite.Open(context.Background(), dir); err != nil {
-			fmt.Println("refused:", err, errors.Is(err, sqlite.ErrLocked))
+			fmt.Println("refused:", err, errors.Is(err, store.ErrLocked))
 			os.Exit(1)
 		}
 		fmt.Println("open")
@@ -81,10 +81,10 @@ func shut(t *testing.T, dir string) {
 func TestOneProcess(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, dir)
-	if _, err := sqlite.Open(t.Context(), dir); !errors.Is(err, sqlite.ErrLocked) {
+	if _, err := sqlite.Open(t.Context(), dir); !errors.Is(err, store.ErrLocked) {
 		t.Errorf("a second opening in this process: %v", err)
 	}
-	if _, said := hold(t, dir); said != "refused: "+sqlite.ErrLocked.Error()+" true" {
+	if _, said := hold(t, dir); said != "refused: "+store.ErrLocked.Error()+" true" {
 		t.Errorf("another process: %s", said)
 	}
 	if err := db.Close(); err != nil {
@@ -94,7 +94,7 @@ func TestOneProcess(t *testing.T) {
 	if said != "open" {
 		t.Fatalf("control: the lock was not given up: %s", said)
 	}
-	if _, err := sqlite.Open(t.Context(), dir); !errors.Is(err, sqlite.ErrLocked) {
+	if _, err := sqlite.Open(t.Context(), dir); !errors.Is(err, store.ErrLocked) {
 		t.Errorf("while another process has it: %v", err)
 	}
 	if err := other.Process.Signal(syscall.SIGKILL); err != nil {

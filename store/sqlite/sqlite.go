@@ -33,9 +33,6 @@ var migrations embed.FS
 // Name is the database's file name inside the state directory.
 const Name = "writ.db"
 
-// ErrLocked says that another process has the store.
-var ErrLocked = errors.New("another writ process has the store open")
-
 // Open opens the store in dir, making it if it is not there, and takes its lock:
 // two processes never share one file.
 func Open(ctx context.Context, dir string) (*store.DB, error) {
@@ -138,7 +135,7 @@ func explain(err error) error {
 
 func lockedBy(err error) error {
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return ErrLocked
+		return store.ErrLocked
 	}
 	return fmt.Errorf("lock the store: %w", err)
 }

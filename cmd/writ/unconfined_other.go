@@ -1,8 +1,0 @@
-//go:build !unix
-
-package main
-
-import "os"
-
-// passedOn are the signals that are meant for the command that runs here.
-var passedOn = []os.Signal{os.Interrupt}

@@ -1,8 +1,0 @@
-//go:build !unix
-
-package main
-
-import "os"
-
-// resizes tells nothing here; the size is looked at every second.
-func resizes() (resized <-chan os.Signal, stop func()) { return nil, func() {} }
