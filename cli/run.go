@@ -103,8 +103,12 @@ func (a *App) shellCommand() *cobra.Command {
 			if err := a.meant(cmd, &c); err != nil {
 				return err
 			}
-			c.env = append(c.env, `PS1=(writ) \w\$ `) // so that one knows where one is
-			return a.runConfined(cmd.Context(), &c, []string{"/bin/bash", "--norc", "--noprofile", "-i"})
+			shell := []string{"/bin/bash", "--norc", "--noprofile"}
+			if IsTerminal(os.Stdin) { // else it would write its prompts between what a script says
+				c.env = append(c.env, `PS1=(writ) \w\$ `) // so that one knows where one is
+				shell = append(shell, "-i")
+			}
+			return a.runConfined(cmd.Context(), &c, shell)
 		},
 	}
 	c.flags(cmd)
@@ -177,7 +181,7 @@ func absolute(path string) (string, error) {
 	if path == "" {
 		return "", errors.New("is empty; name a file or a directory")
 	}
-	if rest, ok := strings.CutPrefix(path, "~/"); ok { // where no shell did it
+	if rest, ok := strings.CutPrefix(path+"/", "~/"); ok { // where no shell did it
 		home, err := os.UserHomeDir()
 		if err != nil {
 			return "", err
@@ -264,7 +268,7 @@ func (c *confined) confinement() (out writ.Confinement, dir string, err error) {
 		for _, p := range c.programs {
 			file, err := findProgram(p)
 			if err != nil {
-				return out, "", err
+				return out, "", fmt.Errorf("--program %w", err)
 			}
 			out.Exec.Files = append(out.Exec.Files, file)
 		}
@@ -275,7 +279,7 @@ func (c *confined) confinement() (out writ.Confinement, dir string, err error) {
 func findProgram(name string) (string, error) {
 	if strings.Contains(name, "/") {
 		if _, err := place(name); err != nil {
-			return "", fmt.Errorf("--program %w", err)
+			return "", err
 		}
 		dir, err := place(filepath.Dir(name)) // the name stays, which may be a symlink
 		return filepath.Join(dir, filepath.Base(name)), err
@@ -286,7 +290,7 @@ func findProgram(name string) (string, error) {
 			return file, nil
 		}
 	}
-	return "", fmt.Errorf("--program %s: there is no such program in your PATH", name)
+	return "", fmt.Errorf("%s: there is no such program in your PATH", name)
 }
 
 // variables are those that the command gets besides the usual ones.

@@ -6,7 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -52,6 +52,42 @@ func (p runPolicy) checkHosts(f *strict.File) {
 	}
 }
 
+// placeAt makes its paths those from a directory. A program's name alone is none.
+func (p runPolicy) placeAt(dir string) {
+	from := func(path string) string {
+		if path == "" || filepath.IsAbs(path) || path == "~" || strings.HasPrefix(path, "~/") {
+			return path
+		}
+		return filepath.Join(dir, path)
+	}
+	for _, list := range [][]string{p.Read, p.Write} {
+		for i, path := range list {
+			list[i] = from(path)
+		}
+	}
+	for i, name := range p.Programs {
+		if strings.Contains(name, "/") {
+			p.Programs[i] = from(name)
+		}
+	}
+}
+
+// checkPaths refuses what is not there, where it is written.
+func (p runPolicy) checkPaths(f *strict.File) {
+	for key, list := range map[string][]string{"read": p.Read, "write": p.Write} {
+		for i, path := range list {
+			if _, err := place(path); err != nil {
+				f.Reject(fmt.Sprintf("%s[%d]", key, i), "%v", err)
+			}
+		}
+	}
+	for i, name := range p.Programs {
+		if _, err := findProgram(name); err != nil {
+			f.Reject(fmt.Sprintf("programs[%d]", i), "%v", err)
+		}
+	}
+}
+
 // readPolicy adds what the file says to the flags. Its paths are from where it lies.
 func (c *confined) readPolicy() error {
 	if c.policy == "" {
@@ -74,20 +110,13 @@ func (c *confined) readPolicy() error {
 			f.Reject("timeout", "must be at most 7d")
 		}
 		p.checkHosts(f)
+		p.placeAt(filepath.Dir(c.policy))
+		p.checkPaths(f)
 	}
 	if err := f.Err(); err != nil {
 		return err
 	}
-	from := func(paths []string) []string {
-		out := slices.Clone(paths)
-		for i, p := range out {
-			if !filepath.IsAbs(p) && p != "~" && (len(p) < 2 || p[:2] != "~/") {
-				out[i] = filepath.Join(filepath.Dir(c.policy), p)
-			}
-		}
-		return out
-	}
-	c.read, c.write = append(from(p.Read), c.read...), append(from(p.Write), c.write...)
+	c.read, c.write = append(p.Read, c.read...), append(p.Write, c.write...)
 	c.env, c.programs = append(p.Env, c.env...), append(p.Programs, c.programs...)
 	c.hosts, c.reads, c.ranges = append(p.Hosts, c.hosts...), append(p.Reads, c.reads...), append(p.Ranges, c.ranges...)
 	c.ssh, c.six = append(p.SSH, c.ssh...), c.six || p.IPv6

@@ -57,6 +57,15 @@ func TestRun(t *testing.T) {
 	}
 	defer l.Close()
 	port := l.Addr().(*net.TCPAddr).Port
+	lost, from := filepath.Join(w.home, "lost.yaml"), filepath.Join(w.home, "from.yaml")
+	if err := errors.Join(os.WriteFile(lost, []byte("read: [outside, nowhere]\nwrite: ['']\nprograms: [nosuchprogram]\n"), 0o644),
+		os.WriteFile(from, []byte("programs: [progs/one]\n"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	one := filepath.Join(w.home, "progs", "one")
+	if out, err := exec.Command("install", "-D", "/bin/echo", one).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
 	policy := filepath.Join(w.home, "p.yaml")
 	if err := os.WriteFile(policy, []byte("read: [outside]\nenv: [A=1]\ntimeout: 1s\n"), 0o644); err != nil {
 		t.Fatal(err)
@@ -120,6 +129,8 @@ func TestRun(t *testing.T) {
 		{"limits of nothing", "", []string{"--policy", none, "--", "true"}, 125, `^$`, `(?s)pids.*must be 1 to 65536.*|memory_mib.*must be 16`},
 		{"a policy of too long", "", []string{"--policy", none, "--", "true"}, 125, `^$`, `timeout: must be at most 7d`},
 		{"a policy bounds a flag", "", []string{"--policy", policy, "--timeout", "1h", "--", "sleep", "60"}, 124, `^$`, `ended after 1(\.\d)?s: the time limit`},
+		{"a policy of what is not there", "", []string{"--policy", lost, "--", "true"}, 125, `^$`, `(?s)lost.yaml:1: read\[1\]: /.*/nowhere: there is no such file.*lost.yaml:2: write\[0\]: is empty.*lost.yaml:3: programs\[0\]: nosuchprogram: there is no such program`},
+		{"a program from where the policy is", "", []string{"--policy", from, "--read", filepath.Dir(one), "--", one, "hi"}, 0, `^hi\n$`, ``},
 		{"two policies", "", []string{"--policy", policy, "--policy", small, "--", "true"}, 2, `^$`, `--policy.*it was given already; give it once`},
 		{"by another name", "", []string{"--read", link, "--", "sh", "-c", "cat " + link + " || cat " + out}, 0, `^CANARY\n$`, `--read \S+link leads to \S+outside by a symlink: the command finds it there`},
 		{"the root", "", []string{"--write", "/", "--", "true"}, 125, `^$`, `the root directory cannot be changed`},
@@ -226,6 +237,12 @@ func TestRunAtTerminal(t *testing.T) {
 	}
 	if tm.modes() != tm.before {
 		t.Error("the terminal is not as it was")
+	}
+
+	script := exec.Command(program, "shell") // which is no person's: nothing is written between what it says
+	script.Env, script.Dir, script.Stdin = w.env(), w.ws, strings.NewReader("echo said\nexit 4\n")
+	if out, _ := script.CombinedOutput(); string(out) != "said\n" || script.ProcessState.ExitCode() != 4 {
+		t.Errorf("a script in the shell: exit %d, %q", script.ProcessState.ExitCode(), out)
 	}
 
 	cmd = w.onIn(tm, "shell")

@@ -40,6 +40,9 @@ anything is broken or inconclusive.`,
   writ doctor --prove --driver native     on one driver
   writ doctor --prove --json              one document with all results`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if driver == "" && cmd.Flags().Changed("driver") { // such as "$UNSET"
+				return cli.Usagef("--driver is empty; name one, or leave it out for all")
+			}
 			if full {
 				return a.prove(cmd.Context(), driver)
 			}

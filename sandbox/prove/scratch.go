@@ -85,7 +85,7 @@ func scratch(parent string) (string, error) {
 		}
 		failed = errors.Join(failed, err)
 	}
-	return "", fmt.Errorf("there is no place for scratch directories; name one that is not below /tmp and that everybody may enter: %w", failed)
+	return "", fmt.Errorf("there is no place for scratch directories (%w); run it in a directory of yours that is not below /tmp and that everybody may enter", failed)
 }
 
 // reachable says why boxes of the suite could not work below a directory.
