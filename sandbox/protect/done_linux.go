@@ -37,7 +37,9 @@ func (c *Cover) Done() ([]Appeared, error) {
 	x := c.index
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	others := c.filled()
 	filled, err := c.release()
+	filled = append(filled, others...)
 	var out []Appeared
 	moved := func(list []Appeared, moveErr error) {
 		out, err = append(out, list...), errors.Join(err, moveErr)

@@ -9,6 +9,7 @@ import (
 	"path"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/writ-run/writ/policy"
 	"github.com/writ-run/writ/sandbox/mounted"
@@ -71,6 +72,7 @@ type index struct {
 	entries int              // in all of them,
 	sizes   map[string]int   // and in each
 	bare    map[string]bool  // directories that are repositories without the name .git
+	anew    atomic.Bool      // it is to be looked at from the beginning
 	blind   string           // why changes go unnoticed, so that everything is looked at each time
 	wanted  *wanted          // what the names come to,
 	plans   map[string]*plan // and by a letter for each of those, whether it is open
@@ -97,7 +99,7 @@ func (x *index) refresh(ctx context.Context, most int) error {
 	x.now++
 	// Where there was too much to look at, there may be less by now.
 	roomy := len(x.unseen) > 0 && len(x.dirs) < most*9/10 && x.entries < 45*most
-	if x.names == nil || x.blind != "" || roomy {
+	if x.anew.Swap(false) || x.names == nil || x.blind != "" || roomy {
 		return x.walk(ctx, most)
 	}
 	again, err := x.drain(ctx, most)

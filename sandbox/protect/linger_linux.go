@@ -3,6 +3,8 @@ package protect
 import (
 	"errors"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -10,28 +12,70 @@ import (
 
 // touched says what became of a placeholder: nil, it is as it was made, with nothing in it.
 func (c *Cover) touched(rel string, h *hold) error {
-	return in(c.index.top, rel, func(dir int, name string) error {
-		now, err := stat(dir, name)
-		if err != nil || now.id != h.is {
-			return errNotOurs
-		}
-		if now.is(unix.S_IFREG) && (now.size != 0 || now.links != 1) {
-			return unix.ENOTEMPTY
-		}
-		if !now.is(unix.S_IFDIR) {
-			return nil
-		}
-		fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return err
-		}
-		defer unix.Close(fd)
-		var entries [256]byte // . and .. take 48
-		if n, err := unix.Getdents(fd, entries[:]); err != nil || n > 48 {
-			return unix.ENOTEMPTY
-		}
+	return in(c.index.top, rel, h.touched)
+}
+
+func (h *hold) touched(dir int, name string) error {
+	now, err := stat(dir, name)
+	if err != nil || now.id != h.is {
+		return errNotOurs
+	}
+	if now.is(unix.S_IFREG) && (now.size != 0 || now.links != 1) {
+		return unix.ENOTEMPTY
+	}
+	if !now.is(unix.S_IFDIR) {
 		return nil
-	})
+	}
+	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil { // we made it so that everybody can look
+		return unix.ENOTEMPTY
+	}
+	defer unix.Close(fd)
+	var entries [256]byte // . and .. take 48
+	if n, err := unix.Getdents(fd, entries[:]); err != nil || n > 48 {
+		return unix.ENOTEMPTY
+	}
+	return nil
+}
+
+// filled lists placeholders of other runs below this one's root in which there is something
+// now. Over those that were made after it began this run has no mounts, and nothing is heard of
+// what comes to be in them.
+func (c *Cover) filled() (out []string) {
+	f := c.finder
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	own := make(map[string]bool, len(c.taken))
+	for _, t := range c.taken {
+		own[t.path] = true
+	}
+	for p, h := range f.held {
+		rel, below := strings.CutPrefix(p, c.Root+"/")
+		if !below || own[p] || c.opened(p) || c.touched(rel, h) != unix.ENOTEMPTY {
+			continue
+		}
+		out = append(out, rel)
+		if h.runs == 0 {
+			f.letGo(p)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// anew has workspaces that hold a path looked at from the beginning: something became of it of
+// which nothing was heard.
+func (f *Finder) anew(p string) {
+	for root, x := range f.roots {
+		if strings.HasPrefix(p, root+"/") {
+			x.anew.Store(true)
+		}
+	}
+	for c := range f.active { // of which some are in no list any more
+		if c.index != nil && strings.HasPrefix(p, c.Root+"/") {
+			c.index.anew.Store(true)
+		}
+	}
 }
 
 // lookAgain is when placeholders that other processes need are looked at once more.
@@ -89,6 +133,9 @@ func (f *Finder) removeHeld(p string, h *hold) error {
 	}
 	defer unix.Close(fd)
 	err = removePlaceholder(fd, filepath.Base(p), &h.is)
+	if err == unix.ENOTEMPTY {
+		f.anew(p)
+	}
 	if err == unix.ENOENT || err == unix.ENOTEMPTY || errors.Is(err, errNotOurs) {
 		return nil // somebody made something of it
 	}

@@ -1,6 +1,7 @@
 package protect
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -64,5 +65,53 @@ func TestLinger(t *testing.T) {
 	}
 	if got := names(t, root); !slices.Equal(got, []string{"file"}) {
 		t.Errorf("left after the end: %v", got)
+	}
+}
+
+// A run that began earlier has nothing over the placeholders that a later one needed. What it
+// makes of them while they linger, or when they have gone, is found at its end; with another
+// run in between, which does not take them for placeholders either.
+func TestFilledWhileLingering(t *testing.T) {
+	for _, between := range []string{"nothing", "a run", "a directory that cannot be read"} {
+		t.Run(between, func(t *testing.T) {
+			root := workspace(t, "file")
+			f := finder(t, Options{Linger: time.Minute})
+			first := prepared(t, f, root, nil)
+			for _, item := range []string{"app/.git/HEAD=ref: refs/heads/main", "app/.git/objects/", "app/.git/refs/"} {
+				put(t, root, item)
+			}
+			finished(t, prepared(t, f, root, nil))
+			at := func(rel string) string { return filepath.Join(root, "app", rel) }
+			fill := func(name, text string, mode os.FileMode) {
+				t.Helper()
+				if err := errors.Join(os.Chmod(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o644), os.Chmod(filepath.Dir(name), mode)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := errors.Join(os.Chmod(at(".git/config"), 0o644), os.WriteFile(at(".git/config"), []byte("[core]\n\tfsmonitor = evil\n"), 0o644)); err != nil {
+				t.Fatal(err)
+			}
+			fill(at(".git/hooks/post-index-change"), "evil", os.ModeSticky|0o555)
+			mode := os.FileMode(0o755)
+			if between == "a directory that cannot be read" {
+				mode = 0
+			}
+			fill(at(".vscode/tasks.json"), "{}", mode)
+			var got []string
+			if between == "a run" {
+				got = ended(t, prepared(t, f, root, nil)) // whoever comes upon it
+			}
+			got = append(got, ended(t, first)...)
+			slices.Sort(got)
+			if want := []string{"app/.git/config", "app/.git/hooks", "app/.vscode"}; !slices.Equal(got, want) {
+				t.Errorf("found %v, want %v", got, want)
+			}
+			for _, rel := range []string{".git/config", ".git/hooks/post-index-change", ".vscode/tasks.json"} {
+				if text, err := os.ReadFile(at(rel)); err == nil && len(text) > 0 {
+					t.Errorf("%s is there still: %s", rel, text)
+				}
+			}
+			finished(t, prepared(t, f, root, nil)) // which nothing keeps from beginning
+		})
 	}
 }

@@ -70,6 +70,7 @@ func (c *Cover) prepare(ctx context.Context) error {
 			return nil
 		}
 		_, undo := c.release()
+		c.index.anew.Store(true) // it may be one of which nothing was heard
 		if err != errExists {
 			return fmt.Errorf("protected names of %s: %w", c.Root, errors.Join(err, undo))
 		}
@@ -179,6 +180,12 @@ func (f *Finder) hold(c *Cover, p Placeholder) error {
 		h := f.held[p.Path]
 		now, err := stat(dir, name)
 		if h != nil && err == nil && now.id == h.is {
+			if h.touched(dir, name) == unix.ENOTEMPTY { // it is none any more
+				if h.runs == 0 {
+					f.letGo(p.Path)
+				}
+				return unix.EEXIST
+			}
 			h.runs++
 			h.sure = c.heard
 			return nil
@@ -269,18 +276,22 @@ func makePlaceholder(dir int, name string, isDir, isFile bool) error {
 	return err
 }
 
-// unlessHeld looks at a name that is no placeholder. None is made or removed meanwhile.
+// unlessHeld looks at a name that is no placeholder, or not one any more. None is made or
+// removed meanwhile.
 func (f *Finder) unlessHeld(x *index, rel string) (found file, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	h := f.held[path.Join(x.root, rel)]
 	err = in(x.top, rel, func(dir int, name string) error {
-		found, err = stat(dir, name)
+		if found, err = stat(dir, name); err == nil && h != nil && h.is == found.id && h.touched(dir, name) != unix.ENOTEMPTY {
+			return unix.ENOENT
+		}
 		return err
 	})
-	if h := f.held[path.Join(x.root, rel)]; err == nil && h != nil && h.is == found.id {
-		return file{}, unix.ENOENT
+	if err != nil {
+		return file{}, err
 	}
-	return found, err
+	return found, nil
 }
 
 // release lets go of the placeholders; the last run takes each away. One in which there is
