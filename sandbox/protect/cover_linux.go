@@ -56,6 +56,9 @@ type Cover struct {
 
 	lock  *lock // of the root
 	taken []taken
+
+	doubtful int // names of which it is not known whether the run made them
+
 	held  bool     // those are held for it
 	inWay []string // placeholders of other processes where it may write
 	done  bool

@@ -51,7 +51,14 @@ func (c *Cover) Done() ([]Appeared, error) {
 			moved(m.move(finding{rel, "a placeholder was filled"}))
 		}
 	}
-	before := len(x.unseen)
+	if len(x.unseen) > 0 { // what there is room to look at is what the run could change
+		x.still = map[string]bool{}
+		for _, rel := range c.unseen {
+			x.still[rel] = true
+		}
+		defer func() { x.still = nil }()
+		x.anew.Store(true)
+	}
 	// What another run moves about meanwhile is looked for again; what that one has left is
 	// for its own end, when nothing moves any more.
 	for range 3 {
@@ -77,14 +84,23 @@ func (c *Cover) Done() ([]Appeared, error) {
 	}
 	elsewhere, mountErr := x.mounted()
 	err = errors.Join(err, mountErr)
+	if c.doubtful > 0 {
+		out = append(out, Appeared{Path: x.root, Why: fmt.Sprintf("something was unmounted there meanwhile, and the run has moved what it was mounted in: %d names may have come to light with that, and were left", c.doubtful), unseen: true})
+	}
 	for _, rel := range elsewhere {
 		out = append(out, Appeared{Path: path.Join(x.root, rel), Why: "something was mounted or unmounted there meanwhile", unseen: true})
 	}
 	if c.notSeen != "" {
 		out = append(out, Appeared{Path: x.root, Why: c.notSeen, unseen: true})
 	}
-	if len(x.unseen) > before {
-		out = append(out, Appeared{Path: x.root, Why: fmt.Sprintf("there are more directories than can be looked at: %d were not", len(x.unseen)), unseen: true})
+	missed := 0
+	for rel := range x.unseen {
+		if !slices.ContainsFunc(c.unseen, func(dir string) bool { return policy.Below(rel, dir) }) {
+			missed++
+		}
+	}
+	if missed > 0 {
+		out = append(out, Appeared{Path: x.root, Why: fmt.Sprintf("there are more directories than can be looked at: %d that the run could change were not", missed), unseen: true})
 	}
 	return out, err
 }
@@ -109,19 +125,22 @@ func (x *index) mounted() (out []string, err error) {
 // write, those above others first; none within those directories.
 func (c *Cover) appeared(but []string) []string {
 	var out []string
+	c.doubtful = 0
 	lost := slices.ContainsFunc(but, func(dir string) bool { _, err := c.index.stat(dir); return err != nil }) // the run has moved one
 	for rel, e := range c.index.names {
 		within := func(dir string) bool { return policy.Below(rel, dir) }
 		if slices.ContainsFunc(but, within) || slices.ContainsFunc(c.unseen, within) {
 			continue
 		}
-		if lost && e.changed < c.started {
-			continue // it came to light there, wherever that is now
-		}
 		inRow := c.stood != nil && e.inRow(c.row) // otherwise nothing was run
-		if (e.since > c.begun || inRow) && !c.finder.mayWrite(path.Join(c.Root, rel)) && !(e.placed && c.index.nothingIn(rel, e) && c.elsewhere(rel)) {
-			out = append(out, rel)
+		if !(e.since > c.begun || inRow) || c.finder.mayWrite(path.Join(c.Root, rel)) || e.placed && c.index.nothingIn(rel, e) && c.elsewhere(rel) {
+			continue
 		}
+		if lost && e.changed < c.started { // it came to light there, wherever that is now
+			c.doubtful++
+			continue
+		}
+		out = append(out, rel)
 	}
 	slices.Sort(out)
 	return out

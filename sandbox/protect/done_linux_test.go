@@ -288,3 +288,37 @@ func TestManyMoves(t *testing.T) {
 		}
 	}
 }
+
+// What a run could change is looked at, however much there is that it could not.
+func TestDoneBeyondBound(t *testing.T) {
+	root := workspace(t)
+	for i := range 60 {
+		put(t, root, fmt.Sprintf("a/b/c/%d/", i))
+	}
+	f := finder(t, Options{MaxDirs: 8})
+	cov := cover(t, f, root)
+	put(t, root, "z/1/2/3/4/.envrc=x")
+	if diff := cmp.Diff([]string{".", "z/1/2/3/4/.envrc"}, sorted(ended(t, cov))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	cov = cover(t, f, root)
+	for i := range 60 {
+		put(t, root, fmt.Sprintf("z/more/%d/", i))
+	}
+	found, err := cov.Done()
+	said := ""
+	for _, a := range found {
+		said += a.told() + "\n"
+	}
+	if err != nil || len(found) != 2 || !strings.Contains(said, " that the run could change were not") {
+		t.Errorf("%v: %s", err, said)
+	}
+}
+
+// In a workspace whose own path is nearly as long as paths can be, names have none.
+func TestLongRoot(t *testing.T) {
+	f := finder(t, Options{})
+	if _, err := f.Cover(t.Context(), "/"+strings.Repeat("x/", unix.PathMax/4)+"y", nil); err == nil || !strings.Contains(err.Error(), "has 2050 bytes; at most 2048 can be") {
+		t.Error(err)
+	}
+}

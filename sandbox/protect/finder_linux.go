@@ -118,6 +118,9 @@ func (f *Finder) cover(root string, open func(path string) bool) (*Cover, error)
 	if !filepath.IsAbs(root) || filepath.Clean(root) != root {
 		return nil, fmt.Errorf("protected names: %q is not an absolute clean path; resolve it first", root)
 	}
+	if len(root) > unix.PathMax/2 { // what is in it has to have a path
+		return nil, fmt.Errorf("protected names: the path of %s… has %d bytes; at most %d can be, make a workspace with a shorter one", shown(strings.ToValidUTF8(root[:80], "")), len(root), unix.PathMax/2)
+	}
 	if root == "/" {
 		return nil, errors.New("protected names: the whole system cannot be a workspace; name a directory")
 	}

@@ -72,6 +72,7 @@ type index struct {
 	entries int              // in all of them,
 	sizes   map[string]int   // and in each
 	bare    map[string]bool  // directories that are repositories without the name .git
+	still   map[string]bool  // directories that need no look, since nobody could change them
 	anew    atomic.Bool      // it is to be looked at from the beginning
 	blind   string           // why changes go unnoticed, so that everything is looked at each time
 	wanted  *wanted          // what the names come to,
@@ -152,7 +153,7 @@ func (x *index) scan(ctx context.Context, queue []place, most int, before map[st
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if len(x.dirs) >= most || x.entries >= 50*most {
+		if len(x.dirs) >= most || x.entries >= 50*most || x.still[at.rel] {
 			x.unseen[at.rel] = true
 			continue
 		}
