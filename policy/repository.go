@@ -29,20 +29,30 @@ func ObeyedByGit(names map[string]bool, added string, dir bool) bool {
 	for name, is := range names {
 		all[name] = is
 	}
-	obeyed := func(name string) bool { return slices.Contains(protectedGit, Fold(name)) }
 	if !TakenForRepository(all) {
 		return false
 	}
 	if obeyed(added) {
 		return true
 	}
-	if !PartOfRepository(added) || TakenForRepository(names) {
-		return false
-	}
+	return PartOfRepository(added) && !TakenForRepository(names) && ObeysSome(names)
+}
+
+func obeyed(name string) bool { return slices.Contains(protectedGit, Fold(name)) }
+
+// ObeysSome reports whether git would run or obey some of these names, if it took their
+// directory for a repository.
+func ObeysSome(names map[string]bool) bool {
 	for name := range names {
 		if obeyed(name) {
 			return true
 		}
 	}
 	return false
+}
+
+// HeldForGit reports whether git, which takes a directory with these names for a repository,
+// needs or obeys one of them: without it, what the others say could be changed.
+func HeldForGit(names map[string]bool, name string) bool {
+	return TakenForRepository(names) && (PartOfRepository(name) || obeyed(name))
 }

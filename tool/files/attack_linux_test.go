@@ -3,6 +3,7 @@ package files
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -395,6 +396,101 @@ func TestRepositoryAtOnce(t *testing.T) {
 			if all {
 				t.Fatalf("%s is a repository with a configuration", at)
 			}
+		}
+	}
+}
+
+// A directory is moved as what is in it would be: not from where it is protected, nor to where
+// it would be; and of what git takes for a repository nothing is taken away.
+func TestMovesCarry(t *testing.T) {
+	move := func(from, to string) m { return m{"source": from, "destination": to} }
+	for _, holds := range []string{
+		"x/.env", "x/a/b/.ENV", "x/a/id_rsa", "x/.git/HEAD", "x/a/.git/config", "x/.vscode/tasks.json", "x/a/.envrc", "x/a/.Git", "x/server.key",
+	} {
+		w := newWorld(t)
+		w.put(t, holds, "text")
+		w.put(t, "x/beside/file", "text")
+		w.denied(t, "move_file", move("x", "node_modules-of"))
+		w.ok(t, "move_file", move("x/beside", "y"))
+		if _, err := os.Lstat(w.path(holds)); err != nil {
+			t.Errorf("%s: %v", holds, err)
+		}
+	}
+	w := newWorld(t)
+	for _, name := range []string{"HEAD", "objects/k", "refs/k", "config", "hooks/x", "description"} {
+		w.put(t, "all/b.git/"+name, "text")
+		w.put(t, "plain/"+strings.ToLower(name)+"-", "text")
+	}
+	w.denied(t, "move_file", move("all", "other"))
+	w.denied(t, "move_file", move("all/b.git", "other"))
+	for _, name := range []string{"HEAD", "objects", "refs", "config", "hooks", "hooks/x", "objects/k"} {
+		w.denied(t, "move_file", move("all/b.git/"+name, "away"))
+	}
+	for _, name := range []string{"HEAD", "config", "hooks/x", "refs/k"} {
+		w.denied(t, "delete_file", m{"path": "all/b.git/" + name})
+	}
+	w.ok(t, "delete_file", m{"path": "all/b.git/description"})
+	w.ok(t, "move_file", move("plain", "other"))
+	w.ok(t, "delete_file", m{"path": "other/config-"})
+}
+
+// A box may make a repository of a directory while a file in it is edited, which can take long.
+func TestRepositoryWhileEdited(t *testing.T) {
+	w := newWorld(t)
+	text := strings.Repeat("x", 400_000) + "#1"
+	w.put(t, "r/config", text)
+	edits := []m{{"old_text": "x", "new_text": strings.Repeat("x", 12), "replace_all": true}}
+	for i := range 60 {
+		edits = append(edits, m{"old_text": fmt.Sprintf("x#%d", 1+i%2), "new_text": fmt.Sprintf("x#%d", 2-i%2)})
+	}
+	done := make(chan writ.Kind, 1)
+	go func() {
+		_, err := w.try(t, "edit_file", m{"path": "r/config", "edits": edits})
+		done <- writ.KindOf(err)
+	}()
+	time.Sleep(100 * time.Millisecond)
+	w.ok(t, "write_file", m{"path": "beside", "content": "x"}) // which does not wait for it
+	select {
+	case <-done:
+		t.Fatal("inconclusive: it is done already")
+	default:
+	}
+	for _, name := range []string{"r/HEAD", "r/objects/k", "r/refs/k"} {
+		w.put(t, name, "x")
+	}
+	if kind := <-done; kind != writ.Denied {
+		t.Errorf("the edit: %q", kind)
+	}
+	if got, err := os.ReadFile(w.path("r/config")); err != nil || string(got) != text {
+		t.Errorf("the file has changed: %v", err)
+	}
+	if left, _ := filepath.Glob(w.path("r/.writ*")); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// What is found directly after a change is undone.
+func TestExchangeUndone(t *testing.T) {
+	for _, there := range []bool{true, false} {
+		root, err := os.OpenRoot(t.TempDir())
+		must(t, err)
+		defer root.Close()
+		if there {
+			must(t, root.WriteFile("config", []byte("old"), 0o600))
+		}
+		asked := 0
+		_, err = place{dir: root, name: "config"}.replace([]byte("new"), func() error {
+			if asked++; asked == 2 {
+				return errors.New("no")
+			}
+			return nil
+		})
+		got, readErr := root.ReadFile("config")
+		if err == nil || asked != 2 || there && string(got) != "old" || !there && !errors.Is(readErr, fs.ErrNotExist) {
+			t.Errorf("there %v: %v, asked %d times, has %q (%v)", there, err, asked, got, readErr)
+		}
+		if left, _ := fs.Glob(root.FS(), ".writ*"); len(left) > 0 {
+			t.Errorf("left: %v", left)
 		}
 	}
 }

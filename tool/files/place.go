@@ -224,6 +224,10 @@ func kind(info fs.FileInfo) string {
 // cannot is an error of the filesystem as the model may read it: what, and why,
 // without the directories above the workspace.
 func cannot(what, shown string, err error) error {
+	var denied *writ.Error
+	if errors.As(err, &denied) {
+		return denied // which says so itself
+	}
 	why := err
 	var pe *fs.PathError
 	if errors.As(err, &pe) {

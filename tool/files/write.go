@@ -43,7 +43,7 @@ func writeFile(_ context.Context, w writ.Writ) (writ.Result, error) {
 		return result("", nil, withHint(err, a.Mkdirs))
 	}
 	defer p.close()
-	made, err := p.replace([]byte(a.Content))
+	made, err := p.replace([]byte(a.Content), unlessObeyed(w, roots))
 	if err != nil {
 		return result("", nil, cannot("write", p.path, err))
 	}
@@ -62,9 +62,18 @@ func withHint(err error, mkdirs bool) error {
 	return err
 }
 
+// unlessObeyed is asked directly before and after a change of what could be a part of a
+// repository, since a box may make one of its directory meanwhile; nil of anything else.
+func unlessObeyed(w writ.Writ, roots []string) func() error {
+	if !namesGit(w) {
+		return nil
+	}
+	return func() error { return obeyed(w, "/path", roots, false) }
+}
+
 // replace puts content in the file's place at once: a reader sees the old file or
-// the new one, and after a crash one of them is there.
-func (p place) replace(content []byte) (made bool, err error) {
+// the new one, and after a crash one of them is there. unless says why it may not be.
+func (p place) replace(content []byte, unless func() error) (made bool, err error) {
 	mode := fs.FileMode(0o644)
 	like, err := p.dir.Lstat(p.name)
 	switch {
@@ -88,12 +97,40 @@ func (p place) replace(content []byte) (made bool, err error) {
 	_, err = f.Write(content)
 	err = errors.Join(err, adopt(f, like), f.Chmod(mode), f.Sync(), f.Close())
 	if err == nil {
-		err = p.dir.Rename(temp, p.name)
+		err = p.exchange(temp, made, unless)
 	}
 	if err != nil {
-		return false, errors.Join(err, p.dir.Remove(temp))
+		return false, errors.Join(err, p.dir.RemoveAll(temp)) // which it is not any more, where that was undone
 	}
 	return made, syncDir(p.dir)
+}
+
+// exchange gives the file its new content, and its old one again where it may not have that.
+func (p place) exchange(temp string, made bool, unless func() error) error {
+	if unless == nil {
+		return p.dir.Rename(temp, p.name)
+	}
+	if err := unless(); err != nil {
+		return err
+	}
+	was := temp + ".was"
+	if !made {
+		if err := p.dir.Link(p.name, was); err != nil {
+			return p.dir.Rename(temp, p.name) // a filesystem where a file has one name
+		}
+		defer p.dir.Remove(was)
+	}
+	if err := p.dir.Rename(temp, p.name); err != nil {
+		return err
+	}
+	err := unless()
+	switch {
+	case err == nil:
+		return nil
+	case made:
+		return errors.Join(err, p.dir.Remove(p.name))
+	}
+	return errors.Join(err, p.dir.Rename(was, p.name))
 }
 
 // syncDir makes the new name durable. Some filesystems cannot, and say so.
@@ -174,11 +211,11 @@ func editFile(_ context.Context, w writ.Writ) (writ.Result, error) {
 	if err != nil {
 		return result("", nil, err)
 	}
-	defer inTurn(w)()
-	if err := obeyed(w, "/path", w.Confinement().Write, false); err != nil {
+	roots := w.Confinement().Write
+	if err := obeyed(w, "/path", roots, false); err != nil {
 		return result("", nil, err)
 	}
-	p, err := at(w, "/path", w.Confinement().Write)
+	p, err := at(w, "/path", roots)
 	if err != nil {
 		return result("", nil, err)
 	}
@@ -196,7 +233,8 @@ func editFile(_ context.Context, w writ.Writ) (writ.Result, error) {
 		text = strings.ReplaceAll(text, e.Old, e.New)
 		count += n
 	}
-	if _, err := p.replace([]byte(text)); err != nil {
+	defer inTurn(w)() // not before: many edits of a large file take seconds
+	if _, err := p.replace([]byte(text), unlessObeyed(w, roots)); err != nil {
 		return result("", nil, cannot("edit", p.path, err))
 	}
 	return result(fmt.Sprintf("edited %s (%d replacements)", shown(p.path), count), map[string]any{"replacements": count}, nil)
@@ -257,6 +295,10 @@ func (p place) editable() (string, error) {
 }
 
 func deleteFile(_ context.Context, w writ.Writ) (writ.Result, error) {
+	defer inTurn(w)()
+	if err := held(w, "/path", w.Confinement().Write); err != nil {
+		return result("", nil, err)
+	}
 	p, err := at(w, "/path", w.Confinement().Write)
 	if err != nil {
 		return result("", nil, err)
@@ -287,7 +329,8 @@ func moveFile(_ context.Context, w writ.Writ) (writ.Result, error) {
 		return writ.Result{}, err
 	}
 	roots := w.Confinement().Write
-	defer inTurn(w)()
+	turns.Lock() // whatever it is called: what is in it goes along
+	defer turns.Unlock()
 	from, err := at(w, "/source", roots)
 	if err != nil {
 		return result("", nil, err)
@@ -316,11 +359,24 @@ func moveFile(_ context.Context, w writ.Writ) (writ.Result, error) {
 			return result("", nil, err)
 		}
 	}
+	if err := held(w, "/source", roots); err != nil {
+		return result("", nil, err)
+	}
 	if err := obeyed(w, "/destination", roots, info.IsDir()); err != nil {
 		return result("", nil, err)
 	}
+	if info.IsDir() {
+		if err := from.carries(); err != nil {
+			return result("", nil, err)
+		}
+	}
 	if err := rename(from, to, a.Overwrite && info.Mode().IsRegular()); err != nil {
 		return result("", nil, cannot("move", from.path, err))
+	}
+	if info.IsDir() { // a box may have put something in since
+		if err := to.carries(); err != nil {
+			return result("", nil, errors.Join(err, rename(to, from, false)))
+		}
 	}
 	return result(fmt.Sprintf("moved %s to %s", shown(from.path), shown(to.path)), nil, nil)
 }
