@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/writ-run/writ"
+	"github.com/writ-run/writ/config"
 	"github.com/writ-run/writ/sandbox/reach"
 )
 
@@ -86,16 +87,17 @@ func addCaches(c *writ.Confinement, env map[string]string, dir string, online bo
 	return []string{build}, nil
 }
 
-// anybodys reports whether a path below a home, or another one, goes by a symlink that is not
-// the system's.
+// anybodys reports whether a path goes by a symlink that is not the system's, other than to
+// the home that it is in.
 func anybodys(path, home string) bool {
-	for p := path; p != "/" && p != home; p = filepath.Dir(p) {
-		var is syscall.Stat_t
-		if syscall.Lstat(p, &is) == nil && is.Mode&syscall.S_IFMT == syscall.S_IFLNK && is.Uid != 0 {
-			return true
-		}
+	way := config.Trail(path)
+	if way == nil {
+		return true
 	}
-	return false
+	return slices.ContainsFunc(way[:len(way)-1], func(link string) bool {
+		var is syscall.Stat_t
+		return !reach.Within(home, link) && (syscall.Lstat(link, &is) != nil || is.Uid != 0)
+	})
 }
 
 // shown is where a cache really is, and what of it there is to be read.
@@ -227,8 +229,11 @@ func gitIdentity() string {
 	}
 	var name, email string
 	for _, path := range []string{filepath.Join(home, ".config/git/config"), filepath.Join(home, ".gitconfig")} {
-		text, err := os.ReadFile(path)
-		if err != nil || len(text) > 1<<20 {
+		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+			continue // a command that was run at home may have made it
+		}
+		text, err := readSome(path)
+		if err != nil {
 			continue
 		}
 		in := false

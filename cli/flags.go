@@ -13,12 +13,16 @@ import (
 type lasting struct {
 	time.Duration // zero: not given
 	most          time.Duration
+	once          bool // of two, one would be forgotten without a word
 }
 
 func (l *lasting) Set(s string) error {
 	var d config.Duration
 	if err := d.UnmarshalText([]byte(s)); err != nil || time.Duration(d) > l.most {
 		return fmt.Errorf("write a time from 1s to %s, in s, m, h or d", shortly(l.most))
+	}
+	if l.once && l.Duration != 0 {
+		return errTwice
 	}
 	l.Duration = time.Duration(d)
 	return nil

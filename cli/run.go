@@ -127,7 +127,7 @@ func (a *App) meant(cmd *cobra.Command, c *confined) error {
 }
 
 func (c *confined) flags(cmd *cobra.Command) {
-	c.timeout.most = 7 * 24 * time.Hour
+	c.timeout.most, c.timeout.once = 7*24*time.Hour, true
 	f := cmd.Flags()
 	f.StringArrayVar(&c.read, "read", nil, "a file or directory that it can read as well (again for more)")
 	f.StringArrayVar(&c.write, "write", nil, "a file or directory that it can change as well (again for more)")
@@ -166,11 +166,13 @@ func (s *single) String() string {
 	return *s.to
 }
 
+var errTwice = errors.New("it was given already; give it once")
+
 func (s *single) Type() string { return "string" }
 
 func (s *single) Set(text string) error {
 	if s.set {
-		return errors.New("it was given already; give it once")
+		return errTwice
 	}
 	*s.to, s.set = text, true
 	return nil

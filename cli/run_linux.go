@@ -163,26 +163,30 @@ func (a *App) hideOwn(c *writ.Confinement) error {
 }
 
 // replaceable refuses what would let a command put something else where writ looks for its
-// own: by a symlink on the way.
+// own: by a symlink on the way, or on that of another symlink.
 func replaceable(c *writ.Confinement, own string) error {
-	for p := own; filepath.Dir(p) != p; p = filepath.Dir(p) {
-		if info, err := os.Lstat(p); err == nil && info.Mode()&os.ModeSymlink != 0 && reach.InAny(wouldBe(filepath.Dir(p)), c.Write) {
-			return fmt.Errorf("%s is a symlink by which writ finds %s, and the command could replace it; run the command elsewhere", p, own)
+	way := config.Trail(own)
+	if way == nil {
+		return fmt.Errorf("%s leads through too many symlinks", own)
+	}
+	for _, link := range way[:len(way)-1] {
+		if reach.InAny(filepath.Dir(link), c.Write) {
+			return fmt.Errorf("%s is a symlink by which writ finds %s, and the command could replace it; run the command elsewhere", link, own)
 		}
 	}
 	return nil
 }
 
-// hide keeps one place of writ's own out of a box. Where a command could make it, it is there
-// first.
+// hide keeps one place of writ's own out of a box. Where a command could make it, or read it
+// when it is made outside, it is there first.
 func hide(c *writ.Confinement, own string) error {
 	real := wouldBe(own)
 	if _, err := os.Lstat(real); err != nil {
 		switch {
-		case !reach.InAny(real, c.Write):
+		case !reach.InAny(real, c.Write) && !reach.InAny(real, c.Read):
 			return nil // it is not there, and cannot be made from inside
 		case filepath.Ext(real) != "": // it is a file
-			return fmt.Errorf("%s is writ's own and does not exist, so that the command could make it; make it first, or run the command elsewhere", real)
+			return fmt.Errorf("%s is writ's own and does not exist, so that the command could make it, or read it once it is there; make it first, or run the command elsewhere", real)
 		}
 		if err := os.MkdirAll(real, 0o700); err != nil {
 			return err

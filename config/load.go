@@ -280,7 +280,7 @@ func (c *Config) path(d *strict.File, key, p string) (string, bool) {
 		d.Reject(key, "%q is not an absolute path; begin it with / or ~/", p)
 		return "", false
 	}
-	stops := trail(p)
+	stops := Trail(p)
 	if stops == nil {
 		d.Reject(key, "%q leads through too many symlinks; write the path out", p)
 		return "", false
@@ -289,10 +289,10 @@ func (c *Config) path(d *strict.File, key, p string) (string, bool) {
 	return stops[len(stops)-1], true
 }
 
-// trail is every symlink on the way to p and, last, where p ends, whether that
+// Trail is every symlink on the way to p and, last, where p ends, whether that
 // exists or not: whoever writes through a dangling link makes its target. It is
 // nil when there are more links than the kernel follows.
-func trail(p string) []string {
+func Trail(p string) []string {
 	var stops []string
 	at, rest := "/", strings.Split(p, "/")
 	for len(rest) > 0 {
@@ -349,8 +349,8 @@ func (c *Config) checkWorkspaces(d *strict.File) {
 // apart keeps writ's own files out of where agents write, and every symlink on
 // the way to them: whoever can replace a link chooses the configuration.
 func (c *Config) apart(d *strict.File, key, project string) {
-	beside := func(name string) []string { return trail(filepath.Join(filepath.Dir(c.Path), name)) }
-	if c.outside(d, key, project, "the configuration", trail(c.Path)) { // else so are these
+	beside := func(name string) []string { return Trail(filepath.Join(filepath.Dir(c.Path), name)) }
+	if c.outside(d, key, project, "the configuration", Trail(c.Path)) { // else so are these
 		c.outside(d, key, project, "the directory of tool definitions", beside("tools"))
 		c.outside(d, key, project, "the directory of profiles", beside("profiles"))
 		c.outside(d, key, project, "the directory of servers", beside(serversDir))
@@ -364,7 +364,7 @@ func (c *Config) apart(d *strict.File, key, project string) {
 		c.outside(d, key, project, "the file of a secret", c.trails[at])
 	}
 	if self, err := os.Executable(); err == nil { // an agent that replaces it runs outside every box
-		c.outside(d, key, project, "the writ program", trail(self))
+		c.outside(d, key, project, "the writ program", Trail(self))
 	}
 	if c.StatePath != "" && project != c.StatePath && policy.Below(project, c.StatePath) {
 		d.Reject(key, "it lies inside the store (%s), which no agent reaches; move one of them", c.StatePath)
@@ -470,7 +470,7 @@ func (c *Config) checkPrefix(d *strict.File, key, p string) {
 		d.Reject(key, "%q is not an absolute, clean directory other than /", p)
 		return
 	}
-	stops := trail(p)
+	stops := Trail(p)
 	if stops == nil {
 		d.Reject(key, "%q leads through too many symlinks; write the path out", p)
 		return

@@ -145,3 +145,100 @@ func TestRunKeyring(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 }
+
+// A symlink may lead to another one, which the command can replace.
+func TestRunAroundLinksOfLinks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, standard, "")
+	home, dir := w.directory(t, nil), w.directory(t, map[string]string{"v2/config/other": "x"})
+	if err := errors.Join(os.Symlink("v2", filepath.Join(dir, "dotfiles")), os.Symlink(filepath.Join(dir, "dotfiles", "config"), filepath.Join(home, ".config"))); err != nil {
+		t.Fatal(err)
+	}
+	w.ownAll(t, dir)
+	w.ownAll(t, home)
+	if o := w.confinesIn(dir, []string{"HOME=" + home}, "--", "rm", "dotfiles"); o.code != cli.ExitNotStarted || !strings.Contains(o.err, "dotfiles is a symlink by which writ finds") {
+		t.Errorf("%+v", o)
+	}
+	if o := w.confinesIn(w.directory(t, nil), []string{"HOME=" + home}, "--", "true"); o.code != 0 {
+		t.Errorf("elsewhere: %+v", o)
+	}
+}
+
+// A package cache may be a symlink of the system's, but not one to what a user has made of it.
+func TestCachesThroughLinksOfLinks(t *testing.T) {
+	t.Parallel()
+	need.Root(t)
+	w := newWorld(t, standard, "")
+	dir, precious, at := w.directory(t, nil), w.directory(t, map[string]string{"cache/download/x": "y"}), w.directory(t, nil)
+	w.ownAll(t, dir)
+	theirs, ours := filepath.Join(at, "theirs"), filepath.Join(at, "ours")
+	if err := errors.Join(os.Symlink(precious, theirs), os.Symlink("theirs", ours), os.Chown(at, 0, 0)); err != nil {
+		t.Fatal(err)
+	}
+	echo := []string{"--", "sh", "-c", `echo "$GOMODCACHE"`}
+	if o := w.confinesIn(dir, []string{"GOMODCACHE=" + ours}, echo...); o.out != precious+"\n" {
+		t.Fatalf("inconclusive: %+v", o)
+	}
+	if err := os.Lchown(theirs, nobody, nobody); err != nil {
+		t.Fatal(err)
+	}
+	if o := w.confinesIn(dir, []string{"GOMODCACHE=" + ours}, echo...); o.code != 0 || strings.Contains(o.out, precious) {
+		t.Errorf("%+v", o)
+	}
+}
+
+// What writ makes while a command runs that can read what it is in, the command does not see.
+func TestRunBeforeAnything(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, standard, "")
+	home, dir := w.directory(t, map[string]string{"note": "mine\n"}), w.directory(t, nil)
+	w.ownAll(t, dir)
+	w.ownAll(t, home)
+	done := make(chan outcome, 1)
+	go func() {
+		done <- w.confinesIn(dir, []string{"HOME=" + home}, "--read", home, "--", "sh", "-c",
+			`touch up; while ! [ -e go ]; do sleep 0.05; done; cat `+home+`/note `+home+`/late; cat `+home+`/.local/state/writ/keys/seal.key `+home+`/.config/writ/writ.yaml`)
+	}()
+	w.eventually("the command has begun", func() bool { _, err := os.Stat(filepath.Join(dir, "up")); return err == nil })
+	for path, text := range map[string]string{".local/state/writ/keys/seal.key": "KEY", ".config/writ/writ.yaml": "KEY", "late": "late\n"} {
+		at := filepath.Join(home, path)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if o := <-done; o.out != "mine\nlate\n" {
+		t.Errorf("%+v", o)
+	}
+}
+
+// A command that is run at home can make anything of a ~/.gitconfig that is not there: the next
+// run neither reads what does not end nor waits for it.
+func TestRunGitconfig(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, standard, "")
+	dir := w.directory(t, nil)
+	w.ownAll(t, dir)
+	at := filepath.Join(w.home, ".gitconfig")
+	for name, make := range map[string]func() error{
+		"a pipe":   func() error { return unix.Mkfifo(at, 0o644) },
+		"a device": func() error { return os.Symlink("/dev/full", at) },
+		"large":    func() error { return errors.Join(os.WriteFile(at, nil, 0o644), os.Truncate(at, 1<<40)) },
+		"a person's": func() error {
+			return os.WriteFile(at, []byte("[user]\n\tname = Ada\n"), 0o644)
+		},
+	} {
+		if err := make(); err != nil {
+			t.Fatal(err)
+		}
+		o := w.confinesIn(dir, []string{"XDG_CONFIG_HOME="}, "--", "sh", "-c", "grep name ~/.gitconfig; echo ran")
+		if want := map[bool]string{true: "\tname = \"Ada\"\nran\n", false: "ran\n"}[name == "a person's"]; o.out != want {
+			t.Errorf("%s: %+v", name, o)
+		}
+		if err := os.Remove(at); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
