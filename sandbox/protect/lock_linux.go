@@ -16,6 +16,7 @@ import (
 // file where every process of the host finds it and no box does, and ends with its process.
 type lock struct {
 	key   [2]uint64
+	of    string // the path of the directory, as it was
 	path  string
 	fd    int
 	holds int // placeholders of this process
@@ -50,8 +51,11 @@ func lockOf(dir int) (key [2]uint64, path string, err error) {
 	return is.place(), lockPath(is.place()), err
 }
 
+// lockName is the file of a lock, by its directory.
+const lockName = "writ-%x-%x.lock"
+
 func lockPath(key [2]uint64) string {
-	return fmt.Sprintf("%s/writ-%x-%x.lock", lockHome(), key[0], key[1])
+	return lockHome() + "/" + fmt.Sprintf(lockName, key[0], key[1])
 }
 
 // share takes the lock of a directory, or counts one more placeholder for it. It is called
@@ -71,9 +75,28 @@ func (f *Finder) share(dir int) (*lock, error) {
 			time.Sleep(time.Millisecond) // somebody removes placeholders, which is soon done
 		}
 	}
+	if f.locks[key] == nil {
+		l.says(dir)
+	}
 	f.locks[key] = l
 	l.holds++
 	return l, nil
+}
+
+// says writes down where the directory is, for those whose directory may hold it. What cannot
+// be written leaves them to take it for one in theirs.
+func (l *lock) says(dir int) {
+	of, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", dir))
+	if err != nil {
+		return
+	}
+	l.of = of
+	if is, err := statFD(l.fd); err == nil && is.size != uint64(len(of)) {
+		unix.Ftruncate(l.fd, 0)
+		unix.Pwrite(l.fd, []byte(of), 0)
+		at := unix.NsecToTimeval(is.modified) // by which it says when its row began
+		unix.Futimes(l.fd, []unix.Timeval{at, at})
+	}
 }
 
 // tryLock takes a lock of a kind, unless others have it otherwise: EAGAIN.

@@ -1,8 +1,10 @@
 package protect
 
 import (
+	"fmt"
 	"math"
 	"os"
+	"path"
 	"time"
 
 	"github.com/writ-run/writ/policy"
@@ -42,24 +44,60 @@ func (c *Cover) joinRow() {
 			began = min(began, o.row, o.started)
 		}
 	}
-	// Other processes have locks where they have placeholders: in a directory that they work
-	// in, which may hold this one or be within it.
+	// Other processes have locks in the directory that they work in, which may hold this one or
+	// be within it, and where they have placeholders.
 	for _, dir := range c.index.above {
 		began = min(began, f.rowAt(dir, c.index.owner))
 	}
-	seen := map[string]bool{"": true}
-	for rel, e := range c.index.names {
-		if at := parent(rel); e.placed && !seen[at] {
-			seen[at] = true
-			if fd, err := openDir(c.index.top, at, unix.O_PATH); err == nil {
-				if is, err := statFD(fd); err == nil {
-					began = min(began, f.rowAt(is.place(), c.index.owner))
-				}
-				unix.Close(fd)
-			}
+	for dir, l := range f.locks {
+		if l.of != c.Root && policy.Below(l.of, c.Root) {
+			began = min(began, f.rowAt(dir, c.index.owner))
 		}
 	}
+	for _, dir := range f.within(c.Root) {
+		began = min(began, f.rowAt(dir, c.index.owner))
+	}
 	c.row = began
+}
+
+// within lists the directories of locks of other processes that are below a root, or could be:
+// a lock says which directory it was for, and what is not that any more may have been moved.
+func (f *Finder) within(root string) (out [][2]uint64) {
+	for _, dir := range f.free.others(f.locks) {
+		at, ok := lockedAt(dir)
+		if ok && !policy.Below(at, root) && whereIs(at) == dir {
+			continue
+		}
+		out = append(out, dir)
+	}
+	return out
+}
+
+// lockedAt is what a lock says of where its directory is. Anybody may have written that.
+func lockedAt(dir [2]uint64) (string, bool) {
+	fd, err := unix.Open(lockPath(dir), unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return "", false
+	}
+	defer unix.Close(fd)
+	text := make([]byte, unix.PathMax)
+	n, err := unix.Read(fd, text)
+	at := string(text[:max(n, 0)])
+	return at, err == nil && path.IsAbs(at) && path.Clean(at) == at
+}
+
+// whereIs is the directory at a path that goes by no symlink, as locks name it.
+func whereIs(at string) [2]uint64 {
+	fd, err := unix.Openat2(unix.AT_FDCWD, at, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
+	if err != nil {
+		return [2]uint64{}
+	}
+	defer unix.Close(fd)
+	is, err := statFD(fd)
+	if err != nil {
+		return [2]uint64{}
+	}
+	return is.place()
 }
 
 // rowAt is when the row of other processes began that have a lock on a directory. Locks of
@@ -91,6 +129,9 @@ type free struct {
 	home unix.StatxTimestamp // when that was changed last
 	old  bool                // so long ago that whatever changes it now shows
 	dirs map[[2]uint64]bool
+
+	known bool // which locks there are,
+	locks [][2]uint64
 }
 
 // settled is how long nothing has changed where a change would show: times of files go by a
@@ -101,7 +142,7 @@ func (s *free) look() {
 	var is unix.Statx_t
 	err := unix.Statx(unix.AT_FDCWD, lockHome(), 0, unix.STATX_MTIME, &is)
 	if err != nil || s.dirs == nil || is.Mtime != s.home {
-		s.home, s.dirs = is.Mtime, map[[2]uint64]bool{}
+		s.home, s.dirs, s.known = is.Mtime, map[[2]uint64]bool{}, false
 	}
 	s.old = err == nil && ticks()-nanoseconds(s.home) > settled
 }
@@ -110,6 +151,27 @@ func (s *free) note(dir [2]uint64, err error) {
 	if s.old && err == unix.ENOENT {
 		s.dirs[dir] = true
 	}
+}
+
+// others lists the locks that there are besides some.
+func (s *free) others(ours map[[2]uint64]*lock) (out [][2]uint64) {
+	if !s.known {
+		s.locks = nil
+		entries, _ := os.ReadDir(lockHome())
+		for _, e := range entries {
+			var dir [2]uint64
+			if n, err := fmt.Sscanf(e.Name(), lockName, &dir[0], &dir[1]); err == nil && n == 2 {
+				s.locks = append(s.locks, dir)
+			}
+		}
+		s.known = s.old
+	}
+	for _, dir := range s.locks {
+		if ours[dir] == nil {
+			out = append(out, dir)
+		}
+	}
+	return out
 }
 
 // placesAbove lists a directory and those above it, as locks name them.

@@ -47,6 +47,36 @@ func TestHandedOver(t *testing.T) {
 	}
 }
 
+// Nor does it matter that the placeholders of the first are gone, by which the second would know
+// it: one that began before them both has nothing over them. It may have moved the directory, too.
+func TestHandedOverUnseen(t *testing.T) {
+	for _, moved := range []bool{false, true} {
+		ws, a, b := two(t, 0)
+		put(t, ws, "sub/x=y")
+		sub := filepath.Join(ws, "sub")
+		first := prepared(t, a, sub, nil)
+		for _, m := range first.Placeholders {
+			if err := os.Remove(m.Path); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if moved {
+			if err := os.Rename(sub, filepath.Join(ws, "sub2")); err != nil {
+				t.Fatal(err)
+			}
+			sub = filepath.Join(ws, "sub2")
+		}
+		put(t, sub, "r/.git/config=[core]\n\tbare = false\n")
+		put(t, sub, "r/.git/hooks/")
+		second := prepared(t, b, ws, nil)
+		first.Done()
+		put(t, sub, "r/.git/config=[core]\n\tfsmonitor = evil\n")
+		if diff := cmp.Diff([]string{filepath.Base(sub) + "/r/.git/config"}, ended(t, second)); diff != "" {
+			t.Errorf("moved %v: found (-want +got):\n%s", moved, diff)
+		}
+	}
+}
+
 // It may go through several hands.
 func TestHandedOnInARow(t *testing.T) {
 	ws, a, b := two(t, 0)
