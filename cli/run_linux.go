@@ -50,6 +50,9 @@ func (a *App) runConfined(ctx context.Context, c *confined, argv []string) error
 	if err := a.hideOwn(&confine); err != nil {
 		return notStarted(err)
 	}
+	if home, err := os.UserHomeDir(); err == nil && reach.InAny(wouldBe(home), confine.Write) {
+		fmt.Fprintln(os.Stderr, "writ run: the command can change your home, where programs obey more than is protected (.config, .local/bin, …); run it in the directory of its work")
+	}
 	told := &refusals{to: os.Stderr, seen: map[string]bool{}}
 	to, err := c.signsIn()
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"log/slog"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -158,7 +159,7 @@ func (e *Engine) build(cfg *config.Config, launcher []string, servers []Server) 
 	e.drivers = sandbox.Set{own,
 		bwrap.New(bwrap.Options{Options: every, Program: programOf(launcher)}),
 		firejail.New(firejail.Options{Options: every, Program: programOf(launcher)}),
-		seatbelt.New(seatbelt.Options{PathPrefixes: every.PathPrefixes, Config: policy.ConfigNames(), Git: policy.GitNames()}),
+		seatbelt.New(seatbelt.Options{PathPrefixes: every.PathPrefixes, Config: slices.Concat(policy.ConfigNames(), policy.HomeNames()), Git: policy.GitNames()}),
 		e.docker,
 		subprocess.New(subprocess.Options{Launcher: launcher, Options: every})}
 	e.native = own

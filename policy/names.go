@@ -17,7 +17,7 @@ const (
 func ClassOf(name string, inGit bool) Class {
 	name = fold(name)
 	switch {
-	case slices.Contains(protectedNames, name), inGit && slices.Contains(protectedGit, name):
+	case slices.Contains(protectedNames, name), slices.Contains(homeNames, name), inGit && slices.Contains(protectedGit, name):
 		return Config
 	case name == ".git":
 		return Repository
@@ -27,8 +27,15 @@ func ClassOf(name string, inGit bool) Class {
 	return Unprotected
 }
 
-// ConfigNames lists the names that are Config wherever they lie.
+// ConfigNames lists the names that are Config wherever they lie, and are to be kept from being
+// made.
 func ConfigNames() []string { return slices.Clone(protectedNames) }
+
+// HomeNames lists those that are Config, too, and are found when they were made.
+func HomeNames() []string { return slices.Clone(homeNames) }
+
+// ObeyedSecret reports whether a name that holds secrets is one that programs obey.
+func ObeyedSecret(name string) bool { return slices.Contains(obeyedSecrets, fold(name)) }
 
 // GitNames lists the names that are Config directly in a .git.
 func GitNames() []string { return slices.Clone(protectedGit) }

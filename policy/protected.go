@@ -16,8 +16,15 @@ var protectedNames = []string{
 	".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".kshrc", ".cshrc", ".tcshrc",
 }
 
+// The same, but of a home alone, and seldom missing there where they matter: nothing keeps
+// them from being made in a box, and what was made is found afterwards.
+var homeNames = []string{".gitconfig", ".bash_aliases", ".zlogout", ".login", ".logout", ".xprofile"}
+
 // Below .git these are run or obeyed by git itself.
 var protectedGit = []string{"hooks", "config", "config.worktree", "info", "modules", "worktrees", "commondir", "gitdir"}
+
+// Of the names that hold secrets, those that programs obey as well, such as .ssh/config.
+var obeyedSecrets = []string{".ssh", ".aws", ".gnupg", ".kube", ".netrc", ".pgpass", ".azure", ".git-credentials"}
 
 // Names that hold secrets: they cannot be read either.
 var secretNames = []string{
@@ -39,7 +46,7 @@ func protectedBeyond(root, p string) string {
 		if part == "" {
 			continue
 		}
-		if slices.Contains(protectedNames, part) {
+		if slices.Contains(protectedNames, part) || slices.Contains(homeNames, part) {
 			return part
 		}
 		if inGit && slices.Contains(protectedGit, part) {
@@ -139,7 +146,7 @@ func longName(part string) string {
 	if !ok || rest == "" || rest[0] < '0' || rest[0] > '9' {
 		return part
 	}
-	for _, names := range [][]string{{".git"}, protectedNames, protectedGit, secretNames} {
+	for _, names := range [][]string{{".git"}, protectedNames, homeNames, protectedGit, secretNames} {
 		for _, name := range names {
 			base := strings.TrimLeft(name, ".")
 			base = strings.TrimSuffix(base, path.Ext(base))

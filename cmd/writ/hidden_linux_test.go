@@ -31,6 +31,9 @@ func TestRunAroundWritsOwn(t *testing.T) {
 	if !strings.Contains(o.out, "alive\n") || strings.Contains(o.out, "MINE") || !strings.Contains(o.out, "cache: \n") || strings.Count(o.err, "resource busy") != 3 {
 		t.Errorf("%+v", o)
 	}
+	if !strings.Contains(o.err, "the command can change your home") {
+		t.Errorf("it does not say what it is: %s", o.err)
+	}
 	for path, want := range map[string]string{".config/writ/writ.yaml": "version: 1 # MINE\n", ".local/state/writ/key": "MINE\n", ".config/new": "mine\n"} {
 		if text, err := os.ReadFile(filepath.Join(home, path)); err != nil || string(text) != want {
 			t.Errorf("%s: %q %v", path, text, err)

@@ -29,6 +29,9 @@ func TestDone(t *testing.T) {
 		{name: "configuration further down", run: makes("a/.envrc=x", "b/.vscode/tasks.json=x", "b/.mcp.json>x", "c/.bashrc=x", "d/.Envrc=x"),
 			want: []string{"a/.envrc", "b/.mcp.json", "b/.vscode", "c/.bashrc", "d/.Envrc"}, stays: []string{"a", "b"}},
 		{name: "secrets and empty directories are the run's own", run: makes("a/.env=x", "b/.vscode/", "c/key.pem=x"), stays: []string{"a/.env", "b/.vscode", "c/key.pem"}},
+		{name: "what counts at home", run: makes(".gitconfig=x", ".bash_aliases=x", ".ssh/config=x", "home/.aws/config=x", ".netrc=x", ".kube/"),
+			want: []string{".bash_aliases", ".gitconfig", ".netrc", ".ssh", "home/.aws"}, stays: []string{".kube"}},
+		{name: "what counts at home, and was there", before: []string{".gitconfig=x", ".ssh/config=x"}, run: makes(".ssh/known_hosts=x"), stays: []string{".gitconfig", ".ssh/config"}},
 		{name: "what the policy names", open: []string{"a/.envrc"}, run: makes("a/.envrc=x", "b/.envrc=x"), want: []string{"b/.envrc"}, stays: []string{"a/.envrc"}},
 		{name: "git init", run: func(t *testing.T, root string) { git(t, root, "init", "-q"); git(t, root, "init", "-q", "sub") }, stays: []string{".git/config", ".git/hooks", "sub/.git/config", "sub/.git/hooks"}},
 		{name: "git clone", before: []string{"up/"}, run: func(t *testing.T, root string) {

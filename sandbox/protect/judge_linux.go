@@ -25,8 +25,10 @@ type finding struct{ rel, why string }
 func (x *index) judge(rel string, e entry) []finding {
 	name := policy.Fold(path.Base(rel))
 	switch {
-	case e.class == policy.SecretName:
+	case e.class == policy.SecretName && (!policy.ObeyedSecret(name) || e.kind == unix.S_IFDIR && x.empty(rel)):
 		return nil // the run's own text; from now on it is out of reach
+	case e.class == policy.SecretName:
+		return []finding{{rel, name + " is obeyed by other programs"}}
 	case e.class == policy.Repository:
 		return x.judgeRepository(rel, e)
 	case e.where == inGit:
