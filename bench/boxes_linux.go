@@ -40,7 +40,7 @@ func boxes(program string) error {
 	if err := errors.Join(os.Mkdir(state, 0o700), os.Chmod(ws, 0o755), os.Chown(ws, 65534, 65534)); err != nil {
 		return err
 	}
-	d := native.New(native.Options{Program: program, Deployment: "writ-bench"})
+	d := native.New(native.Options{Program: whole(program), Deployment: "writ-bench"})
 	defer d.Close()
 	names, err := protect.New(protect.Options{State: state, Quarantine: filepath.Join(state, "quarantine"), Linger: 2 * time.Second})
 	if err != nil {

@@ -47,7 +47,7 @@ func containers(program string) error {
 		return err
 	}
 	d := docker.New(docker.Options{
-		Image: image, Program: program, Memory: 512 << 20, CPU: 1, Pids: 64, Tmpfs: 64 << 20, Deployment: "writ-bench", State: filepath.Join(state, "docker"),
+		Image: image, Program: whole(program), Memory: 512 << 20, CPU: 1, Pids: 64, Tmpfs: 64 << 20, Deployment: "writ-bench", State: filepath.Join(state, "docker"),
 	})
 	defer d.Close()
 	d.Own([]byte(state))

@@ -116,7 +116,7 @@ func newWayOut(program, self string) (*wayOut, error) {
 		rules = append(rules, egress.Rule{Host: p})
 	}
 	broker := egress.New(egress.Options{Resolver: always{}, Limits: egress.Limits{Bytes: 1 << 50}})
-	w.driver = native.New(native.Options{Program: program, Deployment: "writ-bench", Outlet: func(_ writ.Writ, m sandbox.Mouth) (io.Closer, error) {
+	w.driver = native.New(native.Options{Program: whole(program), Deployment: "writ-bench", Outlet: func(_ writ.Writ, m sandbox.Mouth) (io.Closer, error) {
 		return broker.Open(egress.Run{Call: "bench", Agent: "bench", Class: writ.ClassWrite, Rules: rules}).Serve(m), nil
 	}})
 	state := ws + "-state"

@@ -108,6 +108,9 @@ func rss(pid int) (kib int, err error) {
 	return 0, fmt.Errorf("no VmRSS of %d", pid)
 }
 
+// whole is the program with everything, beside the one that people type.
+func whole(program string) string { return filepath.Join(filepath.Dir(program), "writd") }
+
 // binary measures the built program from outside.
 func binary(program, dir string) error {
 	help, err := median(20, func() error { return exec.Command(program, "--help").Run() })
