@@ -63,10 +63,11 @@ type Target struct {
 	Pointer string // JSON pointer of the argument
 	Value   string // as the caller wrote it
 	Kind    TargetKind
-	Side    Side   // of a host: read says that nothing goes there but requests that only read
-	Path    string // absolute, cleaned, symlinks of the deepest existing ancestor resolved
-	Host    string // normal form host:port; of a connection, where it leads
-	Problem string // why it could not be resolved; such a target is denied
+	Side    Side     // of a host: read says that nothing goes there but requests that only read
+	Path    string   // absolute, cleaned, symlinks of the deepest existing ancestor resolved
+	Via     []string // where those are: other names that it was reached by, the caller's first
+	Host    string   // normal form host:port; of a connection, where it leads
+	Problem string   // why it could not be resolved; such a target is denied
 }
 
 // TargetKind says what a target names.

@@ -370,14 +370,35 @@ func pathTarget(out *writ.Decision, p *link, t *writ.Target) bool {
 		add(out, writ.Deny, "file_system", scope.At, "argument %s: %q is outside file_system: %s", policy.Shown(t.Pointer), clip(t.Value), scope.V)
 		return false
 	}
-	if t.Side == writ.SideRead {
-		if name := policy.Secret(t.Path); name != "" {
-			add(out, writ.Deny, "protected", access.BuiltIn, "argument %s: %q is protected and cannot be read", policy.Shown(t.Pointer), name)
+	if name := protectedName(p, t); name != "" {
+		what := "changed"
+		if t.Side == writ.SideRead {
+			what = "read"
 		}
-	} else if name := policy.WriteProtected(t.Path); name != "" && !policy.Names(p.tool.Policy.Files.Write.Roots(), t.Path) {
-		add(out, writ.Deny, "protected", access.BuiltIn, "argument %s: %q is protected and cannot be changed", policy.Shown(t.Pointer), name)
+		add(out, writ.Deny, "protected", access.BuiltIn, "argument %s: %q is protected and cannot be %s", policy.Shown(t.Pointer), name, what)
 	}
 	return !policy.Below(t.Path, p.own)
+}
+
+// protectedName is what protects a path from a tool, where it is and by each name that leads
+// there: a protected name may be a symlink.
+func protectedName(p *link, t *writ.Target) string {
+	for i := -1; i < len(t.Via); i++ {
+		path := t.Path
+		if i >= 0 {
+			path = t.Via[i]
+		}
+		name := ""
+		if t.Side == writ.SideRead {
+			name = policy.Secret(path)
+		} else if !policy.Names(p.tool.Policy.Files.Write.Roots(), path) {
+			name = policy.WriteProtected(path)
+		}
+		if name != "" {
+			return name
+		}
+	}
+	return ""
 }
 
 // hostTarget reports whether a host may be reached.

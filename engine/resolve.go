@@ -33,7 +33,7 @@ func targets(found []policy.Candidate, dir, home string) []writ.Target {
 		var err error
 		switch {
 		case c.Kind == writ.TargetPath:
-			t.Path, err = resolvePath(c, dir, home)
+			t.Path, t.Via, err = resolvePath(c, dir, home)
 		case c.Kind == writ.TargetMethod, c.Kind == writ.TargetConnection: // see connect
 		case c.Git:
 			t.Host, err = gitEndpoint(c.Value)
@@ -57,20 +57,25 @@ func endpoint(e host.Endpoint, err error) (string, error) {
 	return e.String(), nil
 }
 
-func resolvePath(c policy.Candidate, dir, home string) (string, error) {
+func resolvePath(c policy.Candidate, dir, home string) (at string, via []string, err error) {
 	p, err := policy.FilePath(c.Value, dir, home)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
+	named := filepath.Clean(p)
 	// Deleting a symlink must not delete what it points at.
 	if parent, name := filepath.Split(p); c.Link && name != "" && name != "." && name != ".." {
-		at, err := follow(parent, os.Lstat, os.Readlink)
-		if err != nil {
-			return "", err
+		if at, via, err = trace(parent, os.Lstat, os.Readlink); err != nil {
+			return "", nil, err
 		}
-		return filepath.Join(at, name), nil
+		at = filepath.Join(at, name)
+	} else if at, via, err = trace(p, os.Lstat, os.Readlink); err != nil {
+		return "", nil, err
 	}
-	return follow(p, os.Lstat, os.Readlink)
+	if at != named {
+		via = append([]string{named}, via...)
+	}
+	return at, via, nil
 }
 
 // maxLinks is how many symlinks are followed, as in the kernel.
@@ -88,7 +93,13 @@ var (
 // beyond a file, there is no path. Nor is there one up from what does not exist:
 // a symlink made there before the call runs would turn it elsewhere.
 func follow(p string, lstat func(string) (fs.FileInfo, error), readlink func(string) (string, error)) (string, error) {
-	at := "/"
+	at, _, err := trace(p, lstat, readlink)
+	return at, err
+}
+
+// trace is follow, and tells of the symlinks on the way.
+func trace(p string, lstat func(string) (fs.FileInfo, error), readlink func(string) (string, error)) (at string, stops []string, err error) {
+	at = "/"
 	rest := strings.Split(p, "/")
 	missing, file := false, false // what at is, if not a directory
 	for links := 0; len(rest) > 0; {
@@ -96,11 +107,11 @@ func follow(p string, lstat func(string) (fs.FileInfo, error), readlink func(str
 		rest = rest[1:]
 		switch {
 		case file:
-			return "", errors.New("it cannot be looked up: not a directory")
+			return "", nil, errors.New("it cannot be looked up: not a directory")
 		case part == "" || part == ".":
 			continue
 		case part == ".." && missing:
-			return "", errMissing
+			return "", nil, errMissing
 		case part == "..":
 			at = filepath.Dir(at)
 			continue
@@ -112,20 +123,21 @@ func follow(p string, lstat func(string) (fs.FileInfo, error), readlink func(str
 			case errors.Is(err, fs.ErrNotExist):
 				missing = true
 			case err != nil:
-				return "", errors.New("it cannot be looked up: " + cause(err))
+				return "", nil, errors.New("it cannot be looked up: " + cause(err))
 			case info.Mode()&fs.ModeSymlink != 0:
 				if links++; links > maxLinks {
-					return "", errLoop
+					return "", nil, errLoop
 				}
 				to, err := readlink(next)
 				if err != nil {
-					return "", errors.New("it cannot be looked up: " + cause(err))
+					return "", nil, errors.New("it cannot be looked up: " + cause(err))
 				}
+				stops = append(stops, next)
 				if strings.HasPrefix(to, "/") {
 					at = "/"
 				}
 				if rest = slices.Concat(strings.Split(to, "/"), rest); len(rest) > 4096 {
-					return "", errLoop
+					return "", nil, errLoop
 				}
 				continue
 			default:
@@ -134,7 +146,7 @@ func follow(p string, lstat func(string) (fs.FileInfo, error), readlink func(str
 		}
 		at = next
 	}
-	return at, nil
+	return at, stops, nil
 }
 
 // cause is the operating system's word without the path, which the caller knows.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/writ-run/writ/cli"
 	"github.com/writ-run/writ/need"
 )
 
@@ -240,5 +241,38 @@ func TestProtectedNamesAfterKill(t *testing.T) {
 		if strings.HasPrefix(e.Name(), ".") {
 			t.Errorf("%s is left", e.Name())
 		}
+	}
+}
+
+// A protected name may be a symlink to something that is called otherwise: by that name it is
+// neither read nor changed, nor by another symlink to it.
+func TestProtectedNamesAsSymlinks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "level: standard\noverrides: {file_system: workspace_only, terminal: full}\n", "").init()
+	script := `set -e; mkdir -p conf/sec conf/vscode; echo SECRET >conf/sec/env; echo plain >conf/plain; echo '{}' >conf/vscode/tasks.json
+		ln -s conf/sec/env .env; ln -s conf/vscode .vscode; ln -s conf/plain link; ln -s .env other`
+	cmd := exec.Command("sh", "-c", script)
+	cmd.Dir = w.ws
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	w.ownAll(t, w.ws)
+	if o := w.call("read_file", map[string]any{"path": "link"}); o.code != 0 || !strings.Contains(o.out, "plain") {
+		t.Errorf("another symlink: %+v", o)
+	}
+	for _, c := range []struct {
+		tool string
+		args map[string]any
+	}{
+		{"read_file", map[string]any{"path": ".env"}}, {"read_file", map[string]any{"path": "other"}}, {"read_file", map[string]any{"path": "conf/../.env"}},
+		{"write_file", map[string]any{"path": ".vscode/tasks.json", "content": "evil"}}, {"write_file", map[string]any{"path": ".env", "content": "evil"}},
+		{"move_file", map[string]any{"source": ".env", "destination": "p"}}, {"edit_file", map[string]any{"path": ".vscode/tasks.json", "old_text": "{}", "new_text": "evil"}},
+	} {
+		if o := w.call(c.tool, c.args); o.code != cli.ExitDenied || !strings.Contains(o.err, "is protected") || strings.Contains(o.out, "SECRET") {
+			t.Errorf("%s %v: %+v", c.tool, c.args, o)
+		}
+	}
+	if b, err := os.ReadFile(filepath.Join(w.ws, "conf/vscode/tasks.json")); err != nil || string(b) != "{}\n" {
+		t.Errorf("%q %v", b, err)
 	}
 }

@@ -61,6 +61,13 @@ func (c *Cover) Done() ([]Appeared, error) {
 	}
 	// What another run moves about meanwhile is looked for again; what that one has left is
 	// for its own end, when nothing moves any more.
+	x.passes = 50 * c.finder.opts.MaxDirs
+	defer func() {
+		x.passes = 0
+		if len(x.unseen) > 0 {
+			x.anew.Store(true)
+		}
+	}()
 	for range 3 {
 		// A run may have made directories in order to hide something behind the bound.
 		if lookErr := x.refresh(context.Background(), 4*c.finder.opts.MaxDirs); lookErr != nil {
@@ -93,16 +100,21 @@ func (c *Cover) Done() ([]Appeared, error) {
 	if c.notSeen != "" {
 		out = append(out, Appeared{Path: x.root, Why: c.notSeen, unseen: true})
 	}
-	missed := 0
-	for rel := range x.unseen {
-		if !slices.ContainsFunc(c.unseen, func(dir string) bool { return policy.Below(rel, dir) }) {
-			missed++
-		}
-	}
-	if missed > 0 {
-		out = append(out, Appeared{Path: x.root, Why: fmt.Sprintf("there are more directories than can be looked at: %d that the run could change were not", missed), unseen: true})
+	if missed := c.missed(); len(missed) > 0 {
+		out = append(out, Appeared{Path: x.root, Why: fmt.Sprintf("there are more directories than can be looked at: %d that the run could change were not, such as %s", len(missed), some(missed)), unseen: true})
 	}
 	return out, err
+}
+
+// missed lists directories that were not looked at, and which the run could change.
+func (c *Cover) missed() (out []string) {
+	for rel, missed := range c.index.unseen {
+		if missed && !slices.ContainsFunc(c.unseen, func(dir string) bool { return policy.Below(rel, dir) }) {
+			out = append(out, rel)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // mounted lists where something was mounted or unmounted since the index was begun. What is

@@ -179,7 +179,7 @@ func TestDoneBound(t *testing.T) {
 	for _, c := range []struct {
 		dirs int
 		want []string
-	}{{10, []string{"x/y/z/.envrc"}}, {100, []string{"."}}} {
+	}{{10, []string{"x/y/z/.envrc"}}, {100, []string{"x/y/z/.envrc"}}, {400, []string{"."}}} {
 		root := workspace(t)
 		cov := cover(t, finder(t, Options{MaxDirs: 5}), root)
 		for i := range c.dirs {
@@ -305,7 +305,15 @@ func TestDoneBeyondBound(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	cov = cover(t, f, root)
-	for i := range 60 {
+	for i := range 50 { // with what it makes nearer to the top
+		put(t, root, fmt.Sprintf("decoy/%d/", i))
+	}
+	put(t, root, "new/1/2/3/4/5/.vscode/x=y")
+	if diff := cmp.Diff([]string{".", "new/1/2/3/4/5/.vscode"}, sorted(ended(t, cov))); diff != "" {
+		t.Errorf("beside decoys (-want +got):\n%s", diff)
+	}
+	cov = cover(t, f, root)
+	for i := range 900 {
 		put(t, root, fmt.Sprintf("z/more/%d/", i))
 	}
 	found, err := cov.Done()

@@ -68,10 +68,11 @@ type index struct {
 	dirs    map[string]region // directories that were looked at
 	wds     map[int32]string
 	byDir   map[string]int32
-	unseen  map[string]bool  // directories that were not looked at, since there are too many
+	unseen  map[string]bool  // directories that were not looked at, since there are too many; false: but in passing
 	entries int              // in all of them,
 	sizes   map[string]int   // and in each
 	bare    map[string]bool  // directories that are repositories without the name .git
+	passes  int              // how many more are looked at in passing
 	still   map[string]bool  // directories that need no look, since nobody could change them
 	anew    atomic.Bool      // it is to be looked at from the beginning
 	blind   string           // why changes go unnoticed, so that everything is looked at each time
@@ -145,19 +146,28 @@ type place struct {
 }
 
 // scan looks at directories and what is below them, those nearest to the root first, so
-// that a bound leaves out the farthest.
+// that a bound leaves out the farthest. Beyond it some more are looked at in passing: what is in
+// them is found, and nothing is heard of them afterwards.
 func (x *index) scan(ctx context.Context, queue []place, most int, before map[string]entry) error {
+	left := x.passes
 	for len(queue) > 0 {
 		at := queue[0]
 		queue = queue[1:]
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if len(x.dirs) >= most || x.entries >= 50*most || x.still[at.rel] {
+		full := len(x.dirs) >= most || x.entries >= 50*most
+		if x.still[at.rel] || full && left <= 0 {
 			x.unseen[at.rel] = true
 			continue
 		}
-		below, err := x.look(at, before)
+		if full {
+			left--
+			if _, known := x.dirs[parent(at.rel)]; known {
+				x.unseen[at.rel] = false
+			}
+		}
+		below, err := x.look(at, full, before)
 		if err != nil {
 			return err
 		}
@@ -168,14 +178,16 @@ func (x *index) scan(ctx context.Context, queue []place, most int, before map[st
 
 // look looks at one directory and returns those in it that count. What was there and is
 // not now has nothing in it; nor has what this user cannot read, nor a box of the same user.
-func (x *index) look(at place, before map[string]entry) ([]place, error) {
-	if _, known := x.dirs[parent(at.rel)]; at.rel != "" && !known {
+func (x *index) look(at place, passing bool, before map[string]entry) ([]place, error) {
+	if _, known := x.dirs[parent(at.rel)]; at.rel != "" && !known && !passing {
 		return nil, nil // what holds it is gone
 	}
 	var entries []os.DirEntry
 	err := readable(x.top, at.rel, func(fd int) (err error) {
-		x.observe(fd, at.rel) // before reading, so that nothing comes between
-		x.dirs[at.rel] = at.in
+		if !passing {
+			x.observe(fd, at.rel) // before reading, so that nothing comes between
+			x.dirs[at.rel] = at.in
+		}
 		entries, err = list(fd, -1)
 		return err
 	})
@@ -189,8 +201,10 @@ func (x *index) look(at place, before map[string]entry) ([]place, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: %w", path.Join(x.root, at.rel), err)
 	}
-	x.entries += len(entries) - x.sizes[at.rel]
-	x.sizes[at.rel] = len(entries)
+	if !passing {
+		x.entries += len(entries) - x.sizes[at.rel]
+		x.sizes[at.rel] = len(entries)
+	}
 	x.setBare(at.rel, at.in == ordinary && isBare(entries))
 	var below []place
 	for _, e := range entries {

@@ -31,7 +31,7 @@ func (h *hold) touched(dir int, name string) error {
 		return unix.ENOTEMPTY
 	}
 	defer unix.Close(fd)
-	var entries [256]byte // . and .. take 48
+	var entries [1024]byte // . and .. take 48, any other at most 280
 	if n, err := unix.Getdents(fd, entries[:]); err != nil || n > 48 {
 		return unix.ENOTEMPTY
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -88,6 +89,8 @@ func TestFilledWhileLingering(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			long := filepath.Join(at(".idea"), strings.Repeat("x", 255)) // which no small buffer holds
+			fill(long, "x", os.ModeSticky|0o555)
 			if err := errors.Join(os.Chmod(at(".git/config"), 0o644), os.WriteFile(at(".git/config"), []byte("[core]\n\tfsmonitor = evil\n"), 0o644)); err != nil {
 				t.Fatal(err)
 			}
@@ -103,7 +106,7 @@ func TestFilledWhileLingering(t *testing.T) {
 			}
 			got = append(got, ended(t, first)...)
 			slices.Sort(got)
-			if want := []string{"app/.git/config", "app/.git/hooks", "app/.vscode"}; !slices.Equal(got, want) {
+			if want := []string{"app/.git/config", "app/.git/hooks", "app/.idea", "app/.vscode"}; !slices.Equal(got, want) {
 				t.Errorf("found %v, want %v", got, want)
 			}
 			for _, rel := range []string{".git/config", ".git/hooks/post-index-change", ".vscode/tasks.json"} {

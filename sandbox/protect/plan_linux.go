@@ -242,12 +242,17 @@ func (x *index) notSeen() string {
 	if len(all) == 0 {
 		return ""
 	}
-	some := slices.Clone(all[:min(3, len(all))])
-	for i, rel := range some {
+	return fmt.Sprintf("%d directories, such as %s, and at times what they are in, cannot be changed: they are too deep, or there are more than %d, to be looked at; make a smaller directory the workspace", len(all), some(all), x.finder.opts.MaxDirs)
+}
+
+// some are the first of many directories, as they stand in a line.
+func some(all []string) string {
+	few := slices.Clone(all[:min(3, len(all))])
+	for i, rel := range few {
 		if len(rel) > 80 {
 			rel = strings.ToValidUTF8(rel[:80], "") + "…"
 		}
-		some[i] = shown(rel)
+		few[i] = shown(rel)
 	}
-	return fmt.Sprintf("%d directories, such as %s, and at times what they are in, cannot be changed: they are too deep, or there are more than %d, to be looked at; make a smaller directory the workspace", len(all), strings.Join(some, ", "), x.finder.opts.MaxDirs)
+	return strings.Join(few, ", ")
 }

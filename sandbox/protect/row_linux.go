@@ -75,11 +75,14 @@ func (f *Finder) within(root string) (out [][2]uint64) {
 
 // lockedAt is what a lock says of where its directory is. Anybody may have written that.
 func lockedAt(dir [2]uint64) (string, bool) {
-	fd, err := unix.Open(lockPath(dir), unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+	fd, err := unix.Open(lockPath(dir), unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0) // it may be a pipe
 	if err != nil {
 		return "", false
 	}
 	defer unix.Close(fd)
+	if is, err := statFD(fd); err != nil || !is.is(unix.S_IFREG) {
+		return "", false
+	}
 	text := make([]byte, unix.PathMax)
 	n, err := unix.Read(fd, text)
 	at := string(text[:max(n, 0)])
