@@ -90,8 +90,9 @@ func addCaches(c *writ.Confinement, env map[string]string, dir string, online bo
 // anybodys reports whether a path goes by a symlink that is not the system's, other than to
 // the home that it is in.
 func anybodys(path, home string) bool {
-	way := config.Trail(path)
-	if way == nil {
+	abs, err := filepath.Abs(path)
+	way := config.Trail(abs)
+	if err != nil || way == nil {
 		return true
 	}
 	return slices.ContainsFunc(way[:len(way)-1], func(link string) bool {

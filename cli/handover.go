@@ -35,8 +35,11 @@ func programs() (typed, all string, err error) {
 
 // here reports whether a program without the engine has the command of these arguments.
 func here(args []string) bool {
-	if len(args) == 0 {
+	switch {
+	case len(args) == 0:
 		return false
+	case args[0] == "--version" || args[0] == "-v":
+		return true
 	}
 	_, ok := (&App{}).commands()[args[0]]
 	return ok
@@ -45,14 +48,18 @@ func here(args []string) bool {
 // handOver has the program with everything do what this one was asked. It returns only where
 // that cannot be.
 func handOver() error {
-	typed, all, err := programs()
-	if err == nil && same(typed, all) {
+	me, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	_, all, err := programs()
+	if err == nil && (strings.EqualFold(me, all) || same(me, all)) {
 		err = errors.New("it is the same program") // and would hand over for ever
 	}
 	if err == nil {
 		err = replaceBy(all)
 	}
-	return fmt.Errorf("%s, which does this, cannot be started: %w; put it beside %s: one build makes both", whole, err, front)
+	return fmt.Errorf("%s cannot be started, to which this is handed over: %w; 'make build' makes both programs: put them into one directory", all, err)
 }
 
 // same reports whether two paths lead to one file.

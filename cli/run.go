@@ -54,6 +54,8 @@ there is no network. Its PATH has the system's directories, and those of yours t
 can reach. With a terminal, the command has one of its own: full-screen programs and
 job control within it work, and Ctrl-C reaches it; it cannot be suspended itself.
 Without one for its output, or in the background, it has no input from the keyboard.
+Input from a pipe or a file is the command's, read ahead: in a loop that reads lines, use
+</dev/null.
 
 --ssh [USER@]HOST lets it reach a server and sign in there by ssh, as that user, with the
 keys of your own agent (SSH_AUTH_SOCK). They sign for nothing else: only to be that user,
@@ -226,6 +228,9 @@ func places(flag string, paths []string) ([]string, error) {
 	return out, nil
 }
 
+// ownInBoxes are directories that every box has for itself.
+var ownInBoxes = []string{"/tmp", "/var/tmp", "/dev/shm"}
+
 // confinement is what the flags come to.
 func (c *confined) confinement() (out writ.Confinement, dir string, err error) {
 	if c.dir == "" { // such as "$UNSET"
@@ -249,7 +254,7 @@ func (c *confined) confinement() (out writ.Confinement, dir string, err error) {
 		if w == "/" {
 			return out, "", errors.New("the root directory cannot be changed by a command; run it in a directory of its own")
 		}
-		if slices.Contains([]string{"/tmp", "/var/tmp", "/dev/shm"}, w) {
+		if slices.Contains(ownInBoxes, w) {
 			return out, "", fmt.Errorf("a box has a %s of its own, and what it writes there is gone afterwards; use a directory in it, or elsewhere", w)
 		}
 	}
@@ -259,6 +264,9 @@ func (c *confined) confinement() (out writ.Confinement, dir string, err error) {
 		}
 	}
 	for _, r := range read {
+		if slices.Contains(ownInBoxes, r) {
+			return out, "", fmt.Errorf("--read %s: a box has one of its own, so that nothing of it would be seen; name what is in it", r)
+		}
 		if slices.ContainsFunc(append([]string{dir}, write...), func(w string) bool { return reach.Within(r, w) }) {
 			fmt.Fprintf(os.Stderr, "writ run: --read %s: the command can change it, since it can change what it is in\n", Visible(r))
 		}

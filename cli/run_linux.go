@@ -148,33 +148,34 @@ func (a *App) hideOwn(c *writ.Confinement) error {
 	if err != nil {
 		return err
 	}
-	for _, own := range []string{path, config.StateHome()} {
-		if err := replaceable(c, own); err != nil {
-			return err
-		}
+	if !filepath.IsAbs(config.StateHome()) {
+		return errors.New("there is no home: neither $XDG_STATE_HOME nor $HOME is a path from the root; set one, what is moved away is kept there")
+	}
+	if err := replaceable(c, config.LinksOf(path)); err != nil {
+		return err
 	}
 	for _, own := range append(config.OwnOf(path), config.StateHome()) {
-		if err := hide(c, own); err != nil {
+		if err := hide(c, own, own == config.StateOf(path) || own == config.StateHome() || slices.Contains(ownDirectories, filepath.Base(own))); err != nil {
 			return err
 		}
 	}
 	// The build cache of the command's directory is shown where it cannot reach those of others.
 	if own, err := ownCache(); err == nil && (reach.InAny(wouldBe(own), c.Write) || slices.ContainsFunc(slices.Concat(c.Read, c.Write), func(p string) bool { return reach.Within(p, wouldBe(own)) })) {
-		return errors.Join(replaceable(c, own), hide(c, own))
+		way := config.Trail(own)
+		return errors.Join(replaceable(c, way[:max(len(way)-1, 0)]), hide(c, own, true))
 	}
 	return nil
 }
 
+// ownDirectories are the names of directories of writ's own besides its state.
+var ownDirectories = []string{"writ", "tools", "profiles", "upstreams"}
+
 // replaceable refuses what would let a command put something else where writ looks for its
 // own: by a symlink on the way, or on that of another symlink.
-func replaceable(c *writ.Confinement, own string) error {
-	way := config.Trail(own)
-	if way == nil {
-		return fmt.Errorf("%s leads through too many symlinks", own)
-	}
-	for _, link := range way[:len(way)-1] {
+func replaceable(c *writ.Confinement, links []string) error {
+	for _, link := range links {
 		if reach.InAny(filepath.Dir(link), c.Write) {
-			return fmt.Errorf("%s is a symlink by which writ finds %s, and the command could replace it; run the command elsewhere", link, own)
+			return fmt.Errorf("%s is a symlink by which writ finds what is its own, and the command could replace it; run the command elsewhere", link)
 		}
 	}
 	return nil
@@ -182,13 +183,13 @@ func replaceable(c *writ.Confinement, own string) error {
 
 // hide keeps one place of writ's own out of a box. Where a command could make it, or read it
 // when it is made outside, it is there first.
-func hide(c *writ.Confinement, own string) error {
+func hide(c *writ.Confinement, own string, dir bool) error {
 	real := wouldBe(own)
 	if _, err := os.Lstat(real); err != nil {
 		switch {
 		case !reach.InAny(real, c.Write) && !reach.InAny(real, c.Read):
 			return nil // it is not there, and cannot be made from inside
-		case filepath.Ext(real) != "": // it is a file
+		case !dir:
 			return fmt.Errorf("%s is writ's own and does not exist, so that the command could make it, or read it once it is there; make it first, or run the command elsewhere", real)
 		}
 		if err := os.MkdirAll(real, 0o700); err != nil {

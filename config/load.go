@@ -215,6 +215,13 @@ func (c *Config) Own() []string {
 	if filepath.Base(dir) == "writ" {
 		own = []string{dir}
 	}
+	if at := filepath.Dir(c.Path); at != dir { // of a file that is a symlink, these are looked for beside that
+		if filepath.Base(at) == "writ" {
+			own = append(own, at)
+		} else {
+			own = append(own, filepath.Join(at, "tools"), filepath.Join(at, "profiles"))
+		}
+	}
 	if p := c.servers(); !slices.ContainsFunc(own, func(o string) bool { return policy.Below(p, o) }) {
 		own = append(own, p)
 	}
@@ -237,6 +244,30 @@ func (c *Config) Own() []string {
 
 // OwnOf is Own of a configuration that may not hold, or not be there.
 func OwnOf(path string) []string { return leniently(path).Own() }
+
+// LinksOf are the symlinks by which all that is found, where a configuration says it is: whoever
+// can replace one chooses what is found.
+func LinksOf(path string) []string {
+	c := leniently(path)
+	var out []string
+	add := func(way []string, to string) {
+		if way == nil {
+			way = []string{to, to} // more than are followed
+		}
+		out = append(out, way[:len(way)-1]...)
+	}
+	dir := filepath.Dir(c.Path)
+	places := []string{c.Path, filepath.Join(dir, "tools"), filepath.Join(dir, "profiles"), filepath.Join(dir, serversDir), StateHome(), c.File.Secrets.Store.KeyFile}
+	for _, p := range append(places, c.File.Listen.own()...) {
+		if p = AtHome(p); filepath.IsAbs(p) {
+			add(Trail(p), p)
+		}
+	}
+	for _, way := range c.trails {
+		add(way, c.Path)
+	}
+	return out
+}
 
 // StateOf finds the state directory of a configuration that may not hold: a
 // daemon that runs must be reachable, above all to be stopped, while somebody is
@@ -291,8 +322,11 @@ func (c *Config) path(d *strict.File, key, p string) (string, bool) {
 
 // Trail is every symlink on the way to p and, last, where p ends, whether that
 // exists or not: whoever writes through a dangling link makes its target. It is
-// nil when there are more links than the kernel follows.
+// nil when there are more links than the kernel follows, or p does not begin at the root.
 func Trail(p string) []string {
+	if !filepath.IsAbs(p) {
+		return nil // it would be another one for each who asks
+	}
 	var stops []string
 	at, rest := "/", strings.Split(p, "/")
 	for len(rest) > 0 {

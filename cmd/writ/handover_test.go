@@ -32,10 +32,13 @@ func TestHandOver(t *testing.T) {
 		}
 		return string(out), cmd.ProcessState.ExitCode()
 	}
-	const hint = "writ: writd, which does this, cannot be started: "
-	heavy := [][]string{{"--version"}, {"serve"}, {"doctor"}, {"nonsense"}, {}, {"--config", "/x", "call", "y"}, {"__complete", ""}}
+	hint := "writ: " + filepath.Join(alone, "writd") + " cannot be started, to which this is handed over: "
+	if out, code := in("--version"); code != 0 || !strings.HasPrefix(out, "writ version ") {
+		t.Errorf("its version: exit %d: %s", code, out)
+	}
+	heavy := [][]string{{"serve"}, {"doctor"}, {"nonsense"}, {}, {"--config", "/x", "call", "y"}, {"__complete", ""}}
 	for _, args := range heavy {
-		if out, code := in(args...); code != 1 || !strings.HasPrefix(out, hint+"no such file or directory; put it beside writ") {
+		if out, code := in(args...); code != 1 || !strings.HasPrefix(out, hint+"no such file or directory; 'make build' makes both") {
 			t.Errorf("%q alone: exit %d: %s", args, code, out)
 		}
 	}
@@ -50,6 +53,12 @@ func TestHandOver(t *testing.T) {
 	}
 	if out, code := in("doctor"); code != 1 || !strings.HasPrefix(out, hint+"it is the same program") {
 		t.Errorf("to itself: exit %d: %s", code, out)
+	}
+	if out, err := exec.Command("cp", "--remove-destination", program, filepath.Join(alone, "writd")).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if out, code := in("doctor"); code != 1 || !strings.HasPrefix(out, hint+"it is the same program") {
+		t.Errorf("to a copy of itself: exit %d: %s", code, out)
 	}
 	if err := os.Remove(filepath.Join(alone, "writd")); err != nil {
 		t.Fatal(err)

@@ -185,8 +185,14 @@ func TestCachesThroughLinksOfLinks(t *testing.T) {
 	if err := os.Lchown(theirs, nobody, nobody); err != nil {
 		t.Fatal(err)
 	}
-	if o := w.confinesIn(dir, []string{"GOMODCACHE=" + ours}, echo...); o.code != 0 || strings.Contains(o.out, precious) {
-		t.Errorf("%+v", o)
+	relative, err := filepath.Rel(dir, ours)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, value := range []string{ours, relative} {
+		if o := w.confinesIn(dir, []string{"GOMODCACHE=" + value}, echo...); o.code != 0 || strings.Contains(o.out, precious) {
+			t.Errorf("%+v", o)
+		}
 	}
 }
 
@@ -243,5 +249,56 @@ func TestRunGitconfig(t *testing.T) {
 		if err := os.Remove(at); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// Wherever the configuration says that writ's own is, it is not found by a symlink that the
+// command can replace; and a file of it that is not there yet is made by nobody else.
+func TestRunAroundLinksOfStore(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, standard, "")
+	for name, c := range map[string]struct{ config, link, to, says string }{
+		"the store":     {"store: {path: ~/proj/data/st}\n", "proj/data", "../data", "proj/data is a symlink by which writ finds"},
+		"the witness":   {"store: {witness: ~/proj/data/w}\n", "proj/data", "../data", "proj/data is a symlink by which writ finds"},
+		"the tools":     {"", ".config/writ/tools", "../../proj/cur/tools", "proj/cur is a symlink by which writ finds"},
+		"a file of its": {"store: {witness: ~/proj/seal}\n", "", "", "proj/seal is writ's own and does not exist"},
+	} {
+		home := w.directory(t, map[string]string{".config/writ/writ.yaml": "version: 1\n" + c.config, "data/st/x": "", "proj/v1/tools/x": ""})
+		if c.link != "" {
+			if err := os.Symlink(c.to, filepath.Join(home, c.link)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if name == "the tools" {
+			if err := os.Symlink("v1", filepath.Join(home, "proj", "cur")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.ownAll(t, home)
+		if o := w.confinesIn(filepath.Join(home, "proj"), []string{"HOME=" + home}, "--", "true"); o.code != cli.ExitNotStarted || !strings.Contains(o.err, c.says) {
+			t.Errorf("%s: %+v", name, o)
+		}
+		if _, err := os.Lstat(filepath.Join(home, "proj", "seal")); err == nil {
+			t.Errorf("%s: something was made in its place", name)
+		}
+		if o := w.confinesIn(filepath.Join(home, "data"), []string{"HOME=" + home}, "--", "true"); name == "a file of its" && o.code != 0 {
+			t.Errorf("elsewhere: %+v", o)
+		}
+	}
+}
+
+// Without a home nothing is made where the command happens to run.
+func TestRunWithoutHome(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, standard, "")
+	dir := w.directory(t, nil)
+	w.ownAll(t, dir)
+	for _, home := range []string{"HOME=", "HOME=relative"} {
+		if o := w.confinesIn(dir, []string{home, "XDG_STATE_HOME="}, "--config", w.config, "--", "true"); o.code != cli.ExitNotStarted || !strings.Contains(o.err, "there is no home: neither $XDG_STATE_HOME nor $HOME") {
+			t.Errorf("%s: %+v", home, o)
+		}
+	}
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		t.Errorf("left: %v", left)
 	}
 }

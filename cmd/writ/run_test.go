@@ -131,6 +131,7 @@ func TestRun(t *testing.T) {
 		{"a policy bounds a flag", "", []string{"--policy", policy, "--timeout", "1h", "--", "sleep", "60"}, 124, `^$`, `ended after 1(\.\d)?s: the time limit`},
 		{"a policy of what is not there", "", []string{"--policy", lost, "--", "true"}, 125, `^$`, `(?s)lost.yaml:1: read\[1\]: /.*/nowhere: there is no such file.*lost.yaml:2: write\[0\]: is empty.*lost.yaml:3: programs\[0\]: nosuchprogram: there is no such program`},
 		{"a program from where the policy is", "", []string{"--policy", from, "--read", filepath.Dir(one), "--", one, "hi"}, 0, `^hi\n$`, ``},
+		{"what every box has for itself", "", []string{"--read", "/tmp", "--", "true"}, 125, `^$`, `--read /tmp: a box has one of its own`},
 		{"two times", "", []string{"--timeout", "1s", "--timeout", "5m", "--", "true"}, 2, `^$`, `--timeout.*it was given already; give it once`},
 		{"two policies", "", []string{"--policy", policy, "--policy", small, "--", "true"}, 2, `^$`, `--policy.*it was given already; give it once`},
 		{"by another name", "", []string{"--read", link, "--", "sh", "-c", "cat " + link + " || cat " + out}, 0, `^CANARY\n$`, `--read \S+link leads to \S+outside by a symlink: the command finds it there`},

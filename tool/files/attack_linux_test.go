@@ -494,3 +494,33 @@ func TestExchangeUndone(t *testing.T) {
 		}
 	}
 }
+
+// What somebody saves while a file is edited is not overwritten.
+func TestEditKeepsWhatIsSavedMeanwhile(t *testing.T) {
+	w := newWorld(t)
+	edits := []m{{"old_text": "x", "new_text": strings.Repeat("x", 12), "replace_all": true}}
+	for i := range 60 {
+		edits = append(edits, m{"old_text": fmt.Sprintf("x#%d", 1+i%2), "new_text": fmt.Sprintf("x#%d", 2-i%2)})
+	}
+	const says = "was changed by somebody else meanwhile"
+	for try := 0; ; try++ {
+		w.put(t, "notes", strings.Repeat("x", 400_000)+"#1")
+		done := make(chan writ.Result, 1)
+		go func() {
+			r, _ := w.try(t, "edit_file", m{"path": "notes", "edits": edits})
+			done <- r
+		}()
+		time.Sleep(100 * time.Millisecond)
+		w.put(t, "notes", "mine")
+		r := <-done
+		if got, err := os.ReadFile(w.path("notes")); r.IsError && (err != nil || string(got) != "mine") {
+			t.Errorf("%.20q %v", got, err)
+		}
+		if strings.Contains(r.Content, says) {
+			return
+		}
+		if try == 10 { // it was done before, or began after
+			t.Fatalf("%+v", r)
+		}
+	}
+}

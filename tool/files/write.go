@@ -220,7 +220,7 @@ func editFile(_ context.Context, w writ.Writ) (writ.Result, error) {
 		return result("", nil, err)
 	}
 	defer p.close()
-	text, err := p.editable()
+	text, was, err := p.editable()
 	if err != nil {
 		return result("", nil, cannot("edit", p.path, err))
 	}
@@ -234,6 +234,9 @@ func editFile(_ context.Context, w writ.Writ) (writ.Result, error) {
 		count += n
 	}
 	defer inTurn(w)() // not before: many edits of a large file take seconds
+	if now, err := p.dir.Lstat(p.name); err != nil || !os.SameFile(now, was) || now.Size() != was.Size() || !now.ModTime().Equal(was.ModTime()) {
+		return result("", nil, failf("%q was changed by somebody else meanwhile; nothing was changed, read it again", p.path))
+	}
 	if _, err := p.replace([]byte(text), unlessObeyed(w, roots)); err != nil {
 		return result("", nil, cannot("edit", p.path, err))
 	}
@@ -278,20 +281,20 @@ func (e edit) check(text, path string) (n int, why string) {
 	return strings.Count(text, e.Old), ""
 }
 
-func (p place) editable() (string, error) {
+func (p place) editable() (text string, was fs.FileInfo, err error) {
 	f, info, err := p.regular()
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	defer f.Close()
 	if info.Size() > writeLimit {
-		return "", fmt.Errorf("it has %d bytes; at most %d are edited", info.Size(), writeLimit)
+		return "", nil, fmt.Errorf("it has %d bytes; at most %d are edited", info.Size(), writeLimit)
 	}
 	b, err := io.ReadAll(io.LimitReader(f, writeLimit+1))
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	return string(b), isText(b)
+	return string(b), info, isText(b)
 }
 
 func deleteFile(_ context.Context, w writ.Writ) (writ.Result, error) {
