@@ -71,7 +71,7 @@ func showSandbox(b client.Sandbox) error {
 func sandboxRuns(runs []client.SandboxRun) {
 	for _, r := range runs {
 		fmt.Printf("%s  %s %s: %s%s after %s, %d bytes of output, %d of errors%s\n", toSecond(r.Began), OneLine(r.Tool), r.Call, howEnded(r.ExitCode),
-			OneLine(Before(", ended: ", r.Limit)), time.Duration(r.Millis)*time.Millisecond, r.Stdout, r.Stderr, Before(", lines of the sidecar that are no JSON: ", zeroless(r.Malformed)))
+			OneLine(Introduced(", ended: ", r.Limit)), time.Duration(r.Millis)*time.Millisecond, r.Stdout, r.Stderr, Introduced(", lines of the sidecar that are no JSON: ", zeroless(r.Malformed)))
 		for _, line := range r.Sidecar {
 			fmt.Println("  " + OneLine(string(line)))
 		}
@@ -94,8 +94,8 @@ func toSecond(moment string) string {
 	return at.UTC().Format(time.RFC3339)
 }
 
-// Before puts an introduction before what is there.
-func Before(introduction, what string) string {
+// Introduced puts an introduction before what is there.
+func Introduced(introduction, what string) string {
 	if what == "" {
 		return ""
 	}

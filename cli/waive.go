@@ -116,7 +116,7 @@ func showWaived(t client.Tool) {
 	fmt.Printf("  its definition says  %s\n  it counts as         %s\n", described(t.Class, t.Dangerous), classText(t))
 	fmt.Printf("  it declares          files read: %s, written: %s; network: %s; programs: %s\n",
 		OneLine(stance(t.Policy.Files.Read.Mode, t.Policy.Files.Read.Globs)), OneLine(stance(t.Policy.Files.Write.Mode, t.Policy.Files.Write.Globs)),
-		OneLine(stance(t.Policy.Network.Mode, t.Policy.Network.Hosts)), OneLine(t.Policy.Exec)+OneLine(Before("; is lent: ", strings.Join(t.Policy.Secrets, ", "))))
+		OneLine(stance(t.Policy.Network.Mode, t.Policy.Network.Hosts)), OneLine(t.Policy.Exec)+OneLine(Introduced("; is lent: ", strings.Join(t.Policy.Secrets, ", "))))
 	fmt.Printf("  digest               %s\n", t.Digest)
 }
 

@@ -47,6 +47,8 @@ import (
 	"github.com/writ-run/writ/tool/define"
 	"github.com/writ-run/writ/tool/exec"
 	"github.com/writ-run/writ/tool/external"
+	"github.com/writ-run/writ/tool/git"
+	"github.com/writ-run/writ/tool/web"
 	"github.com/writ-run/writ/upstream"
 	"github.com/writ-run/writ/wire"
 )
@@ -175,6 +177,16 @@ func (e *Engine) build(cfg *config.Config, launcher []string, servers []Server) 
 	e.external, e.keyring = external.NewClient(outside{e}), secret.NewKeyring()
 	e.builtins, err = catalog.Builtins(e.sources())
 	return err
+}
+
+// sources are what the tools of this program work with.
+func (e *Engine) sources() catalog.Sources {
+	return catalog.Sources{
+		Exec:      exec.Options{Boxes: e.boxes, Jobs: e.jobs, Refused: e.refusedHosts},
+		Web:       web.Options{Reach: func(w writ.Writ) (web.Way, error) { return e.reach(w) }, Search: e.search},
+		Git:       git.Options{Boxes: e.boxes, Refused: e.refusedOutside},
+		Disclosed: &e.disclosed, External: e.external, Own: &administration{e: e},
+	}
 }
 
 // lifecycle is how long boxes are kept.

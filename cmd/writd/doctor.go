@@ -174,7 +174,7 @@ func showDoctor(d client.Doctor) error {
 		fmt.Println("warning       ", w)
 	}
 	for _, s := range statesOf(d) {
-		fmt.Printf("\ndriver %s%s\n", s.Driver, cli.Before(", in force by ", strings.Join(s.Chosen, ", ")))
+		fmt.Printf("\ndriver %s%s\n", s.Driver, cli.Introduced(", in force by ", strings.Join(s.Chosen, ", ")))
 		if s.Error != "" {
 			fmt.Println("  cannot be used here:", cli.Visible(s.Error))
 		}
